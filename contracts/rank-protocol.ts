@@ -280,6 +280,12 @@ export interface HeartbeatMessage {
    * step.
    */
   memory_bytes: number;
+  /** CPU time of the process so far. */
+  cpu_seconds: number;
+  /** Bytes that the rank has sent to other ranks so far. */
+  sent_bytes: number;
+  /** Age of the process. */
+  uptime_seconds: number;
 }
 
 interface PublishMessage {

@@ -95,6 +95,7 @@ export type LaunchProblem = Schemas['LaunchProblem'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
+export type SystemUse = Schemas['SystemUse'];
 export type StepSeconds = Schemas['StepSeconds'];
 export type PreferenceMetrics = Schemas['PreferenceMetrics'];
 export type TrustRatios = Schemas['TrustRatios'];

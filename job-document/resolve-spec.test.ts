@@ -12,6 +12,7 @@ t.test('every default is filled in', async (t) => {
     name: '',
     project: 'default',
     labels: {},
+    notes: '',
     priority: 0,
     model: { config: presets['llama-tiny'], preset: 'llama-tiny', init_from: null },
     data: {

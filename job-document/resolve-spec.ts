@@ -199,6 +199,7 @@ function fillDefaults(
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
+    notes: spec.notes ?? '',
     priority: spec.priority ?? defaultsOf('JobSpec').priority,
     model,
     data,

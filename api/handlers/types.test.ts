@@ -61,7 +61,7 @@ interface Conditional {
 
 type Sections = Omit<
   ResolvedJobSpec,
-  'name' | 'project' | 'labels' | 'priority' | 'integrations' | 'sources'
+  'name' | 'project' | 'labels' | 'notes' | 'priority' | 'integrations' | 'sources'
 >;
 /** False for sections whose optional fields differ. */
 const COMPLETE: {

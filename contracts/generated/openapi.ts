@@ -2116,6 +2116,11 @@ export interface components {
             [key: string]: string;
         };
         /**
+         * @description Notes about the job, in plain text.
+         * @example tries a smaller rate
+         */
+        Notes: string;
+        /**
          * @description Jobs of a higher priority run first; each minute of waiting counts as one point. A job may preempt jobs of a
          *     lower priority in its pool, which save and return to the queue.
          * @default 0
@@ -3365,6 +3370,7 @@ export interface components {
             name: string;
             project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
+            notes: components["schemas"]["Notes"];
             priority: components["schemas"]["Priority"];
             model: components["schemas"]["ResolvedModel"];
             data: components["schemas"]["ResolvedData"];
@@ -3387,6 +3393,17 @@ export interface components {
             best_step: number | null;
             /** @description Number of evaluations since then; at `patience` the training ends. */
             evaluations_without_improvement: number;
+        };
+        /** @description Evaluations of one dataset so far, in nats per token. */
+        EvaluationProgress: {
+            /** @description Step of the newest evaluation. */
+            step: number;
+            /** @description Loss of the newest evaluation; `null` when not finite. */
+            loss: number | null;
+            /** @description Step of the evaluation with the lowest loss, the first of equal ones; `null` without a finite one. */
+            best_step: number | null;
+            /** @description The lowest loss of an evaluation. */
+            best_loss: number | null;
         };
         /**
          * @description Means over the pairs of a step or an evaluation; of `kto` over the desirable completions, which are the chosen ones,
@@ -3435,6 +3452,13 @@ export interface components {
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
             early_stopping?: components["schemas"]["EarlyStoppingProgress"];
+            /**
+             * @description The newest and the best evaluation by the name of their data: `validation` and the names of
+             *     `train.evaluation.datasets`. Present from the first evaluation on.
+             */
+            evaluations?: {
+                [key: string]: components["schemas"]["EvaluationProgress"];
+            };
             /** @description Of the last step; present only with a preference `objective`. */
             preference?: components["schemas"]["PreferenceMetrics"];
         };
@@ -3580,6 +3604,7 @@ export interface components {
          *         "labels": {
          *           "team": "docs"
          *         },
+         *         "notes": "",
          *         "priority": 0,
          *         "model": {
          *           "preset": "llama-tiny",
@@ -3884,6 +3909,7 @@ export interface components {
             /** @description Project of the job. The default is the project of the API key; any other name is refused. */
             project?: components["schemas"]["ProjectName"];
             labels?: components["schemas"]["Labels"];
+            notes?: components["schemas"]["Notes"];
             priority?: components["schemas"]["Priority"];
             model: components["schemas"]["ModelSpec"];
             data: components["schemas"]["DataSpec"];
@@ -3930,6 +3956,7 @@ export interface components {
          *       "labels": {
          *         "team": "docs"
          *       },
+         *       "notes": "",
          *       "priority": 0,
          *       "model": {
          *         "config": {
@@ -4052,6 +4079,7 @@ export interface components {
             name: string;
             project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
+            notes: components["schemas"]["Notes"];
             priority: components["schemas"]["Priority"];
             model: components["schemas"]["PlannedModel"];
             data: components["schemas"]["PlannedData"];
@@ -4374,6 +4402,7 @@ export interface components {
             labels?: {
                 [key: string]: string | null;
             };
+            notes?: components["schemas"]["Notes"];
             /** @description Placement of the job. The pool cannot be changed. */
             resources?: {
                 ranks: components["schemas"]["RanksPatch"];
@@ -4556,7 +4585,8 @@ export interface components {
         };
         /**
          * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`,
-         *     `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`.
+         *     `memory_bytes`, the metric of an evaluation, a field of `preference`, such as `preference/margin`, or a field of
+         *     `system` of rank 0, such as `system/cpu/0`.
          * @example loss
          * @example eval_loss/code
          */
@@ -4589,6 +4619,18 @@ export interface components {
             optimizer: number;
             /** @description Waiting for updated parameters of other ranks. */
             gather: number;
+        };
+        /**
+         * @description What the processes of the first 16 ranks used since the previous measurement; each list is by rank. Present in one
+         *     step every five seconds at the most.
+         */
+        SystemUse: {
+            /** @description CPU seconds per second: the mean number of busy cores. */
+            cpu: number[];
+            /** @description Memory of the rank, as in the metric `memory_bytes`, at the time of the measurement. */
+            memory_bytes: number[];
+            /** @description Bytes per second that the rank sent to other ranks. */
+            sent_bytes: number[];
         };
         /**
          * @description Metrics of one optimizer step.
@@ -4675,6 +4717,7 @@ export interface components {
              *     on its GPU, with `zero.offload` also what it keeps in the memory of its host.
              */
             memory_bytes: number;
+            system?: components["schemas"]["SystemUse"];
             /** @description Epoch of the attempt that executed the step. */
             epoch: number;
         };
@@ -8104,6 +8147,7 @@ export interface operations {
                  *
                  *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
                  *     `tokens_per_second`, `world_size`, `memory_bytes`; `preference/` and `seconds/` with a field of these objects;
+                 *     `system/` with a field of this object, `/` and the rank;
                  *     `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the
                  *     name of a dataset.
                  */

@@ -32,6 +32,10 @@ export function valuesOf(
   }
   add('preference/', metric.preference);
   add('seconds/', metric.seconds);
+  for (const [name, byRank] of Object.entries(metric.system ?? {}))
+    byRank.forEach((value, rank) => {
+      values.push([`system/${name}/${rank}`, value]);
+    });
   metric.trust_ratios?.forEach((ratios, group) => {
     add(`trust_ratios/${group}/`, ratios);
   });

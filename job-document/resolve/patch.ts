@@ -38,6 +38,7 @@ export function patchSpec(
     name: patch.name ?? before.name,
     priority: patch.priority ?? before.priority,
     labels: merged(before.labels, patch.labels),
+    notes: patch.notes ?? before.notes,
     train: { ...before.train, overrides: patch.train?.overrides ?? before.train.overrides },
     resources: { ...before.resources, ranks },
     limits: merged(before.limits, patch.limits),
@@ -53,7 +54,7 @@ export function patchSpec(
   return {
     spec,
     requested_ranks: Math.min(Math.max(wanted, ranks.min), ranks.max),
-    changed: (['name', 'priority', 'labels', 'train', 'resources', 'limits'] as const).filter(
+    changed: (['name', 'priority', 'labels', 'notes', 'train', 'resources', 'limits'] as const).filter(
       (part) => JSON.stringify(spec[part]) !== JSON.stringify(before[part]),
     ),
     errors,

@@ -51,10 +51,10 @@ export function jobChanges(context: StoreContext) {
     }));
   return {
     /**
-     * Replaces the job's document. Only name, priority, labels, ranks, limits and overrides may differ, and steps
+     * Replaces the job's document. Only name, priority, labels, notes, ranks, limits and overrides may differ, and steps
      * that replace epochs with what follows from them.
      * @throws `version_mismatch` when the job has changed since `before`; `job_final` for changes of anything
-     *   but name and labels
+     *   but name, labels and notes
      */
     async updateJob({ before, spec, requested_ranks, changed }: JobUpdate): Promise<Job> {
       const { priority, ranks_min } = demandFields(spec);

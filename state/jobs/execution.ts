@@ -47,7 +47,7 @@ export interface EventInput {
 /** Approximate number of metrics kept per job; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
 /** Values that no curve shows: MetricName in the contract has none of them. */
-const UNSHOWN = /^(seconds|trust_ratios)\//;
+const UNSHOWN = /^(seconds|trust_ratios)\/|^system\/\w+\/[1-9]/;
 /** Approximate number of log lines kept per job; older ones are dropped. */
 export const LOGS_KEPT = 10_000;
 

@@ -33,6 +33,8 @@ t.test('a job is updated, retried and deleted', async (t) => {
     code: 0,
     out: /queued {2}priority -5 {2}ranks 1 to 3, 2 preferred {2}kind=b$/,
   });
+  t.match(await zerofleet(['update', id, '--notes', 'tries a smaller rate']), { code: 0 });
+  t.equal((await stack.store.getJob(id))?.spec.notes, 'tries a smaller rate');
   t.match(await zerofleet(['override', id]), { code: 2, err: /--lr, --group-lr or --loss-scale/ });
   t.match(await zerofleet(['override', id, '--step', '1', '--lr', 'schedule']), { code: 0 });
   t.match(await zerofleet(['override', id, '--lr', '1e-4']), {

@@ -129,9 +129,13 @@ export const viewsOf = (ids: Ids): readonly View[] => [
     address: `#/runs/${ids.failed}`,
     actions: [
       write('Save', 'PATCH', /\/jobs\/\w+$/, {
-        opens: 'Rename',
-        fills: { 'dialog [name=name]': 'renamed', 'dialog [name=labels]': 'team=docs' },
-        done: 'h1:text-is("renamed")',
+        opens: 'Edit',
+        fills: {
+          'dialog [name=name]': 'renamed',
+          'dialog [name=labels]': 'team=docs',
+          'dialog [name=notes]': 'first\nsecond',
+        },
+        done: '.head:has(h1:text-is("renamed")):has-text("team=docs"):has-text("second")',
       }),
       write('Retry', 'POST', /\/retry$/, { done: '.badge:text-is("queued")' }),
       write('Delete', 'DELETE', /\/jobs\/\w+\?artifacts=true$/, { asks: true }),

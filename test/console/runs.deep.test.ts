@@ -101,6 +101,15 @@ t.test('the list of runs', { skip }, async (t) => {
     await page.waitForSelector('text=No run passes these filters.');
   });
 
+  await t.test('its default columns tell runs apart', async (t) => {
+    await open('#/runs');
+    await page.waitForSelector('table.runs');
+    const row = page.locator('tr:has(a.name:text-is("one"))');
+    const heads = await page.locator('table.runs thead th').allTextContents();
+    t.same(heads.slice(4, 9), ['Loss', 'Evaluation', 'Duration', 'Dataset', 'Model']);
+    t.match(await row.textContent(), /3.1754.*test.*llama-tiny.*full/);
+  });
+
   await t.test('shows columns that are chosen, and sorts by them', async (t) => {
     await open('#/runs');
     await page.click('text=Columns');
@@ -108,7 +117,43 @@ t.test('the list of runs', { skip }, async (t) => {
     await page.waitForSelector('th:has-text("Rate")');
     await page.click('th:has-text("Loss") button');
     t.equal((await names())[0], 'one', 'the only one with a loss');
-    t.equal(await page.getAttribute('th:has-text("Loss")', 'aria-sort'), 'descending');
+    t.equal(await page.getAttribute('th:has-text("Loss")', 'aria-sort'), 'ascending', 'the best first');
+  });
+
+  await t.test('an address is a view: the link has filters, columns and the order', async (t) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.click('text=Copy the link');
+    await page.waitForSelector('text=copied');
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    t.match(link, /sort=loss/);
+    await page.evaluate('localStorage.clear()');
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.waitForSelector('th:has-text("Rate")');
+    t.equal(await page.getAttribute('th:has-text("Loss")', 'aria-sort'), 'ascending');
+    t.equal((await names())[0], 'one');
+  });
+
+  await t.test('a menu closes on Escape, at a click elsewhere, and with another view', async (t) => {
+    const menu = page.locator('.account .menu');
+    const openMenu = async () => {
+      await page.click('.account summary');
+      await menu.waitFor();
+    };
+    await openMenu();
+    await page.keyboard.press('Escape');
+    await menu.waitFor({ state: 'hidden' });
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'SUMMARY');
+    await openMenu();
+    await page.click('h1');
+    await menu.waitFor({ state: 'hidden' });
+    await openMenu();
+    await page.keyboard.press('Tab');
+    await page.evaluate("location.hash = '#/fleet'");
+    await page.waitForSelector('h1:text-is("Fleet")');
+    await menu.waitFor({ state: 'hidden' });
+    await page.evaluate("location.hash = '#/runs'");
+    await page.waitForSelector('table.runs');
   });
 
   await t.test('is read again while it is open, and keeps the focus', async (t) => {

@@ -171,6 +171,7 @@ function attemptParts(deps: AgentDeps, { job, execution, control, trace }: Trace
     lease,
     interval_ms: timing.report_interval_ms,
     log,
+    evaluations: job.progress.evaluations,
   });
   const logs = new LogReporter({ store, lease, interval_ms: timing.report_interval_ms, log });
   const ctx: AttemptContext = { deps, job, trace, lease, stops, resizer, reporter, logs, log };

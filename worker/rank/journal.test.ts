@@ -1,5 +1,6 @@
 import t from 'tap';
 import type { AgentMessage, RankMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
+import { heartbeat } from '../testing/heartbeat.js';
 import { startMessage } from '../testing/start-message.js';
 import { STEP_SECONDS, stepped } from '../testing/stepped.js';
 import type { RankChannel } from './channel.js';
@@ -68,7 +69,7 @@ t.test('the journal of a rank', async (t) => {
     step(21),
     { kind: 'stopped', step: start.spec.train.steps, flags: 0 },
     { kind: 'failed', error: { code: 'diverged', message: 'not\n  finite' }, step: 22 },
-    { kind: 'heartbeat', step: 22, memory_bytes: 300 },
+    heartbeat({ step: 22 }),
   ];
   for (const message of messages) await channel_with_journal.send(message);
   t.same(sent, messages, 'messages pass unchanged');

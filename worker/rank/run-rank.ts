@@ -30,6 +30,8 @@ import { trainerConfig } from './trainer-config.js';
 /** Position for the heartbeat and the last message. */
 interface Position {
   step: number;
+  /** Bytes that the rank has sent to other ranks. */
+  sent_bytes: number;
   /** Bytes that the trainer has allocated on its GPU; 0 on the CPU. */
   gpu_bytes: number;
   /**
@@ -55,17 +57,25 @@ export async function runRank(
   channel.onDisconnect(end);
   const inbox = new Inbox(channel);
   const start = await inbox.started;
-  const position: Position = { step: 0, gpu_bytes: 0, is_sent: true };
+  const position: Position = { step: 0, sent_bytes: 0, gpu_bytes: 0, is_sent: true };
   // An agent that is stopped for longer than its lease has lost it without being able to tell.
   const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
   inbox.onAnyMessage = () => agent.heard();
   let gpu: GpuListener | null = null;
   const beat = () => {
     gpu?.listen(position.step);
-    const { step, gpu_bytes } = position;
-    const memoryBytes = start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes;
+    const { step, sent_bytes, gpu_bytes } = position;
+    const { user, system } = process.cpuUsage();
     position.is_sent = true;
-    void channel.send({ kind: 'heartbeat', step, memory_bytes: memoryBytes }).catch(() => undefined);
+    const message = {
+      kind: 'heartbeat',
+      step,
+      memory_bytes: start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes,
+      cpu_seconds: (user + system) / 1e6,
+      sent_bytes,
+      uptime_seconds: performance.now() / 1000,
+    } as const;
+    void channel.send(message).catch(() => undefined);
   };
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
@@ -160,8 +170,9 @@ async function trainWith(
     saveRequest: () => inbox.saveRequest,
     now: () => performance.now() / 1000,
     send,
-    onStep: (done) => {
+    onStep: ({ step: done, sent }) => {
       position.step = done;
+      position.sent_bytes += sent.reduced + sent.gathered + sent.routed;
       if (start.device === 'cuda' && position.is_sent) {
         position.gpu_bytes = allocatedBytes(trainer);
         position.is_sent = false;

@@ -29,7 +29,7 @@ interface TrainLoopOptions {
   /** Seconds of a monotonic clock. */
   now(): number;
   send(message: RankMessage): Promise<void>;
-  onStep(step: number): void;
+  onStep(result: StepResult): void;
 }
 
 interface TrainLoopEnd {
@@ -56,7 +56,7 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     });
     skips.after(result);
     step = result.step;
-    options.onStep(step);
+    options.onStep(result);
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
     const evaluations = isEvaluated(step, stop, start) ? await evaluate(trainer, start) : [];
     early_stopping = stateAfter(early_stopping, step, evaluations, start);

@@ -55,6 +55,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     lease,
     interval_ms: LONG_MS,
     log,
+    evaluations: job.progress.evaluations,
   });
   const logs = new LogReporter({ store, lease, interval_ms: LONG_MS, log });
   const server = await LinkServer.listen('127.0.0.1', log);

@@ -4,6 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
+import { heartbeat } from './heartbeat.js';
 import { stepped } from './stepped.js';
 
 const send = (message: RankMessage) => process.send?.(message);
@@ -34,7 +35,7 @@ function act(script: string, rank: number): void {
       return;
     case 'stuck':
       writeSync(1, 'thinking\n');
-      send({ kind: 'heartbeat', step: 3, memory_bytes: 100 });
+      send(heartbeat());
       send({ kind: 'publish', key: 'stuck', value: new Uint8Array() });
       return;
     case 'heap':
@@ -46,7 +47,7 @@ function act(script: string, rank: number): void {
       send({ kind: 'publish', key: `from-${rank}`, value: Uint8Array.of(rank) });
       return;
     case 'peak':
-      send({ kind: 'heartbeat', step: 3, memory_bytes: 5000 });
+      send(heartbeat({ memory_bytes: 5000 }));
       send({ kind: 'publish', key: 'peaked', value: new Uint8Array() });
       return;
     case 'stop':
@@ -61,7 +62,7 @@ function fail(code: string): void {
 
 const keys = new Set<string>();
 let script = '';
-setInterval(() => send({ kind: 'heartbeat', step: 3, memory_bytes: 100 }), 20);
+setInterval(() => send(heartbeat()), 20);
 process.on('message', (message: AgentMessage) => {
   if (message.kind === 'start') {
     const { job_id, rank } = message;

@@ -56,6 +56,16 @@ t.test('a patch changes fields that do not affect results', async (t) => {
   t.equal((await patch(job, { priority: 7 })).json<Job>().state_version, changed.state_version, 'again');
 });
 
+t.test('notes of a job that has ended can be changed', async (t) => {
+  const job = await stack.createJob({ notes: 'first' });
+  t.equal(job.spec.notes, 'first');
+  await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/cancel` });
+  const reply = await patch(job, { notes: 'second\nline' });
+  t.match(reply.json<Job>(), { state: 'cancelled', spec: { notes: 'second\nline' } });
+  t.equal((await patch(job, { notes: 'x'.repeat(4001) })).statusCode, 422);
+  t.equal((await patch(job, { notes: '' })).json<Job>().spec.notes, '');
+});
+
 t.test('the requested ranks stay inside the new range', async (t) => {
   const job = await stack.createJob();
   const fewer = await patch(job, { resources: { ranks: { max: 1, preferred: 1 } } });

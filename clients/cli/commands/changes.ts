@@ -10,6 +10,7 @@ const RANKS_SHOWN = 5;
 
 interface UpdateOptions {
   name?: string;
+  notes?: string;
   priority?: number;
   label?: string[];
   unlabel?: string[];
@@ -23,8 +24,9 @@ export function addChangeCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
 
-  command('update', "change a job's name, priority, labels or ranks")
+  command('update', "change a job's name, notes, priority, labels or ranks")
     .option('--name <name>', 'another name')
+    .option('--notes <text>', 'other notes; an empty text removes them')
     .option('-p, --priority <number>', 'jobs with higher priority are scheduled first', number)
     .option('-l, --label <key=value...>', 'set a label', several)
     .option('--unlabel <key...>', 'remove a label', several)
@@ -65,6 +67,7 @@ export function addChangeCommands(program: Command, run: Run): void {
 
 function patchOf({
   name,
+  notes,
   priority,
   label = [],
   unlabel = [],
@@ -85,6 +88,7 @@ function patchOf({
   );
   const patch: JobPatch = {
     ...(name !== undefined && { name }),
+    ...(notes !== undefined && { notes }),
     ...(priority !== undefined && { priority }),
     ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
     ...(range.length > 0 && { resources: { ranks: Object.fromEntries(range) } }),

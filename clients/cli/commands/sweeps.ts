@@ -164,7 +164,7 @@ function showSweep(context: Context, sweep: Sweep): void {
   context.show(sweep, () => {
     const head = `${sweep.id}  ${sweep.name}  ${sweep.state}`;
     const why = problem === null ? [] : [`no run can begin: ${problem.message}`];
-    return [head, ...why, '', tableOf(ranked(sweep), columns, 'no runs')].join('\n');
+    return [head, ...why, '', tableOf(ranked(sweep), columns, 'no runs', context.width)].join('\n');
   });
 }
 

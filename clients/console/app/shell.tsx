@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { ActionButton } from '../parts/action.js';
 import { Dialog } from '../parts/dialog.js';
+import { Menu } from '../parts/menu.js';
 import { firstPage, mayOpen, PAGES } from './pages.js';
 import { route } from './router.js';
 import { session, signOut } from './session.js';
@@ -69,14 +70,16 @@ function Account() {
   if (session.value.state !== 'in') return null;
   const { api_key, user, project } = session.value.me;
   return (
-    <details class="account">
-      <summary>
-        {user?.name ?? api_key?.name} <span class="muted">{project?.name}</span>
-      </summary>
-      <div class="menu">
-        <ActionButton label="Sign out" act={() => signOut(false)} />
-        <ActionButton label="Sign out everywhere" act={() => signOut(true)} />
-      </div>
-    </details>
+    <Menu
+      class="account"
+      label={
+        <>
+          {user?.name ?? api_key?.name} <span class="muted">{project?.name}</span>
+        </>
+      }
+    >
+      <ActionButton label="Sign out" act={() => signOut(false)} />
+      <ActionButton label="Sign out everywhere" act={() => signOut(true)} />
+    </Menu>
   );
 }

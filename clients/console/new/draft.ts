@@ -129,7 +129,8 @@ export function forkOf(given: Draft, run: Begun, { id }: Pick<Checkpoint, 'id'>)
     return typeof length === 'number' ? withValue(changed, ['train', name], 2 * length) : changed;
   }, given);
   const begun = withValue(longer, ['model'], withCheckpoint({}, run, id, 'continue').model);
-  return withValue(begun, ['name'], run.name === '' ? undefined : nextName(run.name));
+  const unnoted = withValue(begun, ['notes'], undefined);
+  return withValue(unnoted, ['name'], run.name === '' ? undefined : nextName(run.name));
 }
 
 /** `name-2` after `name`, `name-3` after `name-2`. */

@@ -1,7 +1,18 @@
-/** The head of a table: a column for each name. */
+import { useEffect, useRef } from 'preact/hooks';
+
+/**
+ * The head of a table: a column for each name. In a narrow window the rows of a table with actions become blocks, so
+ * that no action is out of sight; each cell then has the name of its column.
+ */
 export function TableHead({ names }: { names: readonly string[] }) {
+  const head = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => {
+    const style = head.current?.closest('table')?.style;
+    for (const [index, name] of names.entries())
+      style?.setProperty(`--column-${index + 1}`, JSON.stringify(name));
+  }, [names.join()]);
   return (
-    <thead>
+    <thead ref={head} class={names.includes('Actions') ? 'stacks' : undefined}>
       <tr>
         {names.map((name) => (
           <th key={name} scope="col">

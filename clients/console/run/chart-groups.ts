@@ -1,30 +1,56 @@
-import { compact } from '../parts/format.js';
+import type { UnitName } from '../parts/chart-units.js';
+import { bytes, compact, portion } from '../parts/format.js';
 import { PHASES } from './curve.js';
 
 /** Values of a run that are drawn together. */
 export interface ChartGroup {
   title: string;
   has(name: string): boolean;
+  /** Name of a curve where the title says the rest. */
+  label?(name: string): string;
   format?: (value: number) => string;
-  ofBytes?: boolean;
+  unit?: UnitName;
+  /** The chart is left out if all values are this one. */
+  quiet?: number;
 }
 
 const only = (wanted: string) => (name: string) => name === wanted;
 const digits = (value: number) => value.toPrecision(4);
+/** Curves whose names differ after a prefix. */
+const of = (title: string, prefix: string, more: Partial<ChartGroup> = {}): ChartGroup => ({
+  title,
+  has: (name) => name.startsWith(prefix),
+  label: (name) => name.slice(prefix.length),
+  format: digits,
+  ...more,
+});
+
+const PREFERENCES: readonly ChartGroup[] = [
+  { title: 'Margin', has: only('margin'), format: digits },
+  { title: 'Accuracy', has: only('accuracy'), format: (value) => portion(value) },
+  of('Rewards', 'reward_'),
+  of('Log-probabilities', 'log_prob_'),
+];
 
 export const GROUPS: readonly ChartGroup[] = [
   { title: 'Loss', has: (name) => name === 'loss' || name.startsWith('eval '), format: digits },
+  { title: 'Router loss', has: only('aux_loss'), format: digits },
+  ...PREFERENCES,
   { title: 'Rate', has: only('lr'), format: digits },
   { title: 'Gradient norm', has: only('grad_norm'), format: digits },
   { title: 'Tokens per second', has: only('tokens_per_second'), format: compact },
   { title: 'Seconds of a step', has: (name) => (PHASES as readonly string[]).includes(name), format: digits },
-  { title: 'Memory', has: only('memory'), ofBytes: true },
-  { title: 'Ranks', has: only('ranks') },
-  { title: 'Loss scale', has: only('loss_scale'), format: compact },
+  { title: 'Memory', has: only('memory'), unit: 'bytes' },
+  { title: 'Ranks', has: only('ranks'), unit: 'whole' },
+  of('Busy cores by rank', 'cpu of '),
+  of('Memory by rank', 'memory_bytes of ', { unit: 'bytes', format: bytes }),
+  of('Sent by rank, per second', 'sent_bytes of ', { unit: 'bytes', format: bytes }),
+  { title: 'Loss scale', has: only('loss_scale'), format: compact, quiet: 1 },
+  { title: 'Skipped steps', has: only('skipped_steps'), unit: 'whole', quiet: 0 },
 ];
 
 /** Returns how a value is drawn. */
-export function formatOf(name: string): Pick<ChartGroup, 'format' | 'ofBytes'> {
-  const { format, ofBytes } = GROUPS.find(({ has }) => has(name)) ?? {};
-  return { ...(format && { format }), ...(ofBytes && { ofBytes }) };
+export function formatOf(name: string): Pick<ChartGroup, 'format' | 'unit'> {
+  const { format, unit } = GROUPS.find(({ has }) => has(name)) ?? {};
+  return { ...(format && { format }), ...(unit && { unit }) };
 }

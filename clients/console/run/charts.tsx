@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../parts/chart.js';
+import { AXES, type AxisName, positionsOf } from '../parts/chart-axes.js';
 import { words } from '../parts/format.js';
 import { useStored } from '../parts/stored.js';
 import { type ChartGroup, GROUPS } from './chart-groups.js';
@@ -11,7 +12,12 @@ export function Charts({ run }: { run: LiveRun }) {
   const logarithmic = useStored('charts.logarithmic', false);
   const points = run.points.value ?? [];
   const names = useMemo(() => namesIn(points), [points]);
-  const marks = (run.checkpoints.value ?? []).map(({ step }) => step);
+  const axis = useStored<AxisName>('charts.axis', 'step');
+  const marks = positionsOf(
+    axis.value,
+    points,
+    (run.checkpoints.value ?? []).map(({ step }) => step),
+  );
   if (points.length === 0)
     return <p class="muted">{run.points.value === null ? '…' : 'No step is done yet.'}</p>;
   return (
@@ -29,6 +35,17 @@ export function Charts({ run }: { run: LiveRun }) {
           />
         </label>
         <label>
+          By
+          <select
+            value={axis.value}
+            onChange={(event) => (axis.value = event.currentTarget.value as AxisName)}
+          >
+            {Object.keys(AXES).map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <label>
           <input
             type="checkbox"
             checked={logarithmic.value}
@@ -40,7 +57,9 @@ export function Charts({ run }: { run: LiveRun }) {
       </form>
       <div class="columns">
         {GROUPS.map((group) => {
-          const shown = names.filter(group.has);
+          const shown = names
+            .filter(group.has)
+            .filter((name) => points.some(({ values }) => (values[name] ?? group.quiet) !== group.quiet));
           if (shown.length === 0) return null;
           return (
             <section key={group.title} class="card">
@@ -52,6 +71,7 @@ export function Charts({ run }: { run: LiveRun }) {
                 marks={marks}
                 smoothing={smoothing.value}
                 logarithmic={logarithmic.value}
+                axis={axis.value}
               />
             </section>
           );
@@ -68,21 +88,30 @@ interface GroupChartProps {
   marks: readonly number[];
   smoothing: number;
   logarithmic: boolean;
+  axis: AxisName;
 }
 
-function GroupChart({ group, names, points, marks, smoothing, logarithmic }: GroupChartProps) {
+function GroupChart({ group, names, points, marks, smoothing, logarithmic, axis }: GroupChartProps) {
+  const deps = [points, names.join(), logarithmic, axis];
   const data = useMemo(
-    () => columnsOf(points, names, { smoothing, logarithmic }),
-    [points, names.join(), smoothing, logarithmic],
+    () => columnsOf(points, names, { smoothing, logarithmic, axis }),
+    [...deps, smoothing],
+  );
+  const raw = useMemo(
+    () => (smoothing > 0 ? columnsOf(points, names, { logarithmic, axis }) : null),
+    [...deps, smoothing > 0],
   );
   return (
     <Chart
-      label={`${group.title} by step`}
-      names={names.map(words)}
+      label={`${group.title} by ${axis}`}
+      names={names.map((name) => words(group.label?.(name) ?? name))}
       data={data}
+      raw={raw}
+      axis={axis}
       logarithmic={logarithmic}
       marks={marks}
-      ofBytes={group.ofBytes ?? false}
+      unit={group.unit ?? 'number'}
+      group="charts of a run"
       {...(group.format && { format: group.format })}
     />
   );

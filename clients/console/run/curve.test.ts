@@ -15,6 +15,7 @@ import {
 
 const point = (step: number, loss = step, more: CurvePoint['values'] = {}): CurvePoint => ({
   at: 1000 * step,
+  tokens: 100 * step,
   step,
   values: { loss, ...more },
 });
@@ -33,6 +34,10 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
     memory_bytes: 6,
     seconds,
     eval_losses: { validation: 7 },
+    tokens: 8,
+    skipped_steps: 0,
+    preference: { margin: 9, accuracy: null },
+    system: { cpu: [1, 2], memory_bytes: [3, 4], sent_bytes: [5, 6] },
   };
   const { values } = pointOf(metric as unknown as JobMetric);
   t.match(values, {
@@ -44,20 +49,27 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
     'eval validation': 7,
     data: 1,
     backward: 3,
+    skipped_steps: 0,
+    margin: 9,
+    accuracy: null,
+    'cpu of rank 1': 2,
+    'sent_bytes of rank 0': 5,
   });
   t.notOk(namesIn([{ values }]).includes('grad_norm'));
 });
 
 t.test('the first points have the extremes of what jumps, and of the evaluations', async (t) => {
-  const jumping = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes'];
-  const given = (validationFraction: number, names: string[]) =>
+  const jumping = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', 'system/cpu/0'];
+  const given = (validationFraction: number, names: string[], objective?: object) =>
     ({
       data: { validation_fraction: validationFraction },
-      train: { evaluation: { datasets: names.map((name) => ({ name })) } },
+      train: { evaluation: { datasets: names.map((name) => ({ name })) }, objective },
     }) as unknown as ResolvedJobSpec;
   t.same(extremesOf(given(0, [])), jumping);
   t.same(extremesOf(given(0.1, [])), [...jumping, 'eval_loss']);
   t.same(extremesOf(given(0, ['code', 'chat'])), [...jumping, 'eval_loss/code', 'eval_loss/chat']);
+  const preference = ['preference/margin', 'preference/accuracy'];
+  t.same(extremesOf(given(0, ['code'], { type: 'dpo' })), [...jumping, ...preference, 'eval_loss/code']);
   t.equal(extremesOf(given(0.1, ['a', 'b', 'c', 'd', 'e'])).length, 8, 'as many as a request may name');
 });
 
@@ -120,6 +132,7 @@ t.test('columns of a chart', async (t) => {
     [4, 0, 2],
     [9, null, null],
   ]);
+  t.same(columnsOf(points, ['loss'], { axis: 'tokens' })[0], [100, 200, 300]);
   t.same(columnsOf(points, ['loss'], { logarithmic: true }), [
     [1, 2, 3],
     [4, null, 2],

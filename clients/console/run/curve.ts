@@ -3,6 +3,7 @@
  * length.
  */
 import type { JobMetric, ResolvedJobSpec } from '../../../contracts/types.js';
+import { AXES, type AxisName, type Placed } from '../parts/chart-axes.js';
 
 /** Points that are held; half of the inner ones are dropped beyond. */
 export const MAX_POINTS = 4_000;
@@ -12,18 +13,17 @@ const MAX_NAMES = 8;
 /** Values of a step that charts draw, by name. */
 const VALUES = {
   loss: ({ loss }: JobMetric) => loss,
+  aux_loss: ({ aux_loss }: JobMetric) => aux_loss ?? null,
   lr: ({ lr }: JobMetric) => lr,
   grad_norm: ({ grad_norm }: JobMetric) => grad_norm,
   tokens_per_second: ({ tokens_per_second }: JobMetric) => tokens_per_second,
   ranks: ({ world_size }: JobMetric) => world_size,
   memory: ({ memory_bytes }: JobMetric) => memory_bytes,
   loss_scale: ({ loss_scale }: JobMetric) => loss_scale ?? null,
+  skipped_steps: ({ skipped_steps }: JobMetric) => skipped_steps ?? null,
 } as const;
 
-export interface CurvePoint {
-  step: number;
-  /** Unix time in milliseconds. */
-  at: number;
+export interface CurvePoint extends Placed {
   values: Readonly<Record<string, number | null>>;
 }
 
@@ -34,18 +34,21 @@ export function pointOf(metric: JobMetric): CurvePoint {
   const values: Record<string, number | null> = {};
   for (const [name, valueIn] of Object.entries(VALUES)) values[name] = valueIn(metric);
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
+  for (const [name, mean] of Object.entries(metric.preference ?? {})) values[name] = mean;
+  for (const [name, byRank] of Object.entries(metric.system ?? {}))
+    for (const [rank, value] of byRank.entries()) values[`${name} of rank ${rank}`] = value;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
-  return { step: metric.step, at: Date.parse(metric.at), values };
+  const { step, tokens, at } = metric;
+  return { step, tokens, at: Date.parse(at), values };
 }
 
 /** Returns the metrics whose extremes a run's first points should have: those that jump, and its evaluations. */
 export function extremesOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>): string[] {
+  const preference = train.objective === undefined ? [] : ['preference/margin', 'preference/accuracy'];
   const validation = data.validation_fraction > 0 ? ['eval_loss'] : [];
   const datasets = (train.evaluation?.datasets ?? []).map(({ name }) => `eval_loss/${name}`);
-  return ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', ...validation, ...datasets].slice(
-    0,
-    MAX_NAMES,
-  );
+  const always = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', 'system/cpu/0'];
+  return [...always, ...validation, ...preference, ...datasets].slice(0, MAX_NAMES);
 }
 
 /**
@@ -60,13 +63,16 @@ export function extended(points: readonly CurvePoint[], added: readonly CurvePoi
   return thinned([...kept, ...added]);
 }
 
-/** Drops every second inner point if there are too many. Points of evaluations stay, unless they alone are too many. */
+/**
+ * Drops every second inner point if there are too many. Points of evaluations and of measurements stay, unless they
+ * alone are too many.
+ */
 export function thinned(points: readonly CurvePoint[]): CurvePoint[] {
   if (points.length <= MAX_POINTS) return [...points];
   const last = points.length - 1;
-  const hasEvaluation = ({ values }: CurvePoint) =>
-    Object.keys(values).some((name) => name.startsWith('eval '));
-  const kept = points.filter((point, index) => index % 2 === 0 || index === last || hasEvaluation(point));
+  const isRare = ({ values }: CurvePoint) =>
+    Object.keys(values).some((name) => name.startsWith('eval ') || name.startsWith('cpu '));
+  const kept = points.filter((point, index) => index % 2 === 0 || index === last || isRare(point));
   return kept.length <= MAX_POINTS ? kept : points.filter((_, index) => index % 2 === 0 || index === last);
 }
 
@@ -94,13 +100,12 @@ export function smoothed(values: readonly (number | null)[], weight: number): (n
   });
 }
 
-/** Columns of a chart: steps, then the values of each name; null where a point has none. */
+/** Columns of a chart: positions on its axis, then the values of each name; null where a point has none. */
 export function columnsOf(
   points: readonly CurvePoint[],
   names: readonly string[],
-  { smoothing = 0, logarithmic = false } = {},
+  { smoothing = 0, logarithmic = false, axis = 'step' as AxisName } = {},
 ): [number[], ...(number | null)[][]] {
-  const steps = points.map(({ step }) => step);
   const columns = names.map((name) => {
     const values = smoothed(
       points.map(({ values: measured }) => measured[name] ?? null),
@@ -109,5 +114,5 @@ export function columnsOf(
     // A logarithmic axis has no position for others.
     return logarithmic ? values.map((value) => (value !== null && value > 0 ? value : null)) : values;
   });
-  return [steps, ...columns];
+  return [AXES[axis].positions(points), ...columns];
 }

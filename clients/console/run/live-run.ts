@@ -147,10 +147,23 @@ export class LiveRun {
       this.gathering ??= setTimeout(() => this.take(), GATHER_MS);
     }
     this.take();
+    if (this.isLive.value) await this.rereadAll();
     this.isLive.value = false;
-    this.reread('job');
-    this.reread('checkpoints');
-    this.reread('attempts');
+  }
+
+  /** Reads the records as the run has left them. */
+  private async rereadAll(): Promise<void> {
+    this.wanted.clear();
+    const [job, checkpoints, attempts] = await Promise.all([
+      client.jobs.get(this.id, { signal: this.closing.signal }),
+      collect(client.jobs.checkpoints(this.id)),
+      collect(client.jobs.attempts(this.id)),
+    ]);
+    batch(() => {
+      this.job.value = job;
+      this.checkpoints.value = checkpoints;
+      this.attempts.value = attempts;
+    });
   }
 
   private take(): void {
@@ -164,6 +177,8 @@ export class LiveRun {
       if (events.length > 0)
         this.events.value = [...events.toReversed(), ...this.events.value].slice(0, EVENTS_HELD);
       this.progress(metrics.at(-1));
+      // Run time and cost are not in the stream.
+      if (metrics.length > 0) this.reread('job');
       for (const { type, data } of events) this.change(type, data);
     });
   }

@@ -44,5 +44,12 @@ function bestOf(whole: readonly Given[], { train, checkpoint: { keep } }: Rules)
   return best && Number.isFinite(lossOf(best)) ? best : undefined;
 }
 
+/** The lowest loss of the evaluation by which a run is judged: that of early stopping, or the first one. */
+export function bestEvaluation({ spec, progress: { evaluations = {} } }: Pick<Job, 'spec' | 'progress'>) {
+  const metric = spec.train.early_stopping?.metric ?? spec.checkpoint.keep.best_metric;
+  const name = metric === undefined ? Object.keys(evaluations)[0] : evaluationOf(metric);
+  return evaluations[name ?? '']?.best_loss ?? null;
+}
+
 /** Name of the evaluation of a metric: `eval_loss` is that of `validation`, `eval_loss/code` that of `code`. */
 const evaluationOf = (metric: string) => metric.split('/')[1] ?? 'validation';

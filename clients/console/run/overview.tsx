@@ -10,6 +10,7 @@ import { compact, cost, count, duration, loss, lossOf, portion } from '../parts/
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
+import { bestEvaluation } from './marks.js';
 import { periodsOf } from './periods.js';
 import { RanksBand } from './ranks-band.js';
 import { Waiting } from './waiting.js';
@@ -64,12 +65,15 @@ export function Overview({ run }: { run: LiveRun }) {
   );
 }
 
-function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: string, value: string][] {
+function figuresOf(job: Job): [name: string, value: string][] {
+  const { progress, world_size, state, usage, spec } = job;
+  const evaluation = bestEvaluation(job);
   const isTraining = world_size !== null && !isFinal(state);
   const { min, max } = spec.resources.ranks;
   return [
     ['Step', `${count(progress.step)} / ${count(progress.total_steps)}`],
     ['Loss', lossOf(progress)],
+    ...(evaluation === null ? [] : [['Best evaluation', loss(evaluation)] as [string, string]]),
     ['Tokens', compact(progress.tokens)],
     ['Tokens/s', isTraining ? compact(progress.tokens_per_second) : '–'],
     ...(progress.padding ? [['Padding', portion(progress.padding)] as [string, string]] : []),

@@ -43,7 +43,7 @@ function Edit({ run, job }: { run: LiveRun; job: Job }) {
   return (
     <>
       <button type="button" onClick={() => (isOpen.value = true)}>
-        Rename
+        Edit
       </button>
       {isOpen.value && (
         <Suspense fallback={null}>

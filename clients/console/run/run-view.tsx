@@ -64,7 +64,7 @@ export function RunView({ id }: { id: string }) {
 }
 
 function Head({ run, job }: { run: LiveRun; job: Job }) {
-  const { id, name, state, reason, failure, progress, queue_position } = job;
+  const { id, name, state, reason, failure, labels, spec, progress, queue_position } = job;
   useEffect(() => setTitle(`${name || 'unnamed'}, ${state}`), [name, state]);
   return (
     <section class="head">
@@ -79,6 +79,16 @@ function Head({ run, job }: { run: LiveRun; job: Job }) {
         {may('jobs:write') && <ShareRun id={id} />}
       </div>
       <p class="mono muted small">{id}</p>
+      {Object.keys(labels).length > 0 && (
+        <p class="labels">
+          {Object.entries(labels).map(([label, value]) => (
+            <span key={label} class="badge">
+              {label}={value}
+            </span>
+          ))}
+        </p>
+      )}
+      {spec.notes !== '' && <p class="notes">{spec.notes}</p>}
       {failure && (
         <Notice fault={{ code: failure.code, message: failure.message, fields: failure.errors ?? [] }} />
       )}

@@ -1,20 +1,41 @@
 /** Columns of the list of runs. */
 import type { Job } from '../../../contracts/types.js';
-import { compact, cost, count, lossOf } from '../parts/format.js';
+import { compact, cost, count, duration, loss, lossOf } from '../parts/format.js';
+import { bestEvaluation } from '../run/marks.js';
+
+/** Names of datasets by their ids. */
+export type DatasetNames = ReadonlyMap<string, string>;
 
 export interface Column {
   name: string;
   label: string;
-  text(job: Job): string;
+  text(job: Job, datasets: DatasetNames): string;
   /** By which rows are sorted; null last. */
-  value(job: Job): number | string | null;
+  value(job: Job, datasets: DatasetNames): number | string | null;
+  /** Great values are the best; small ones where it is absent. */
+  isGreatBest?: boolean;
 }
 
-const number = (name: string, label: string, value: (job: Job) => number | null, text = count): Column => ({
+const number = (
+  name: string,
+  label: string,
+  value: (job: Job) => number | null,
+  text: (value: number | null) => string = count,
+): Column => ({
   name,
   label,
   value,
   text: (job) => text(value(job)),
+});
+
+const great = (column: Column): Column => ({ ...column, isGreatBest: true });
+
+/** A column whose rows are sorted by its texts. */
+const text = (name: string, label: string, textOf: Column['text']): Column => ({
+  name,
+  label,
+  value: textOf,
+  text: textOf,
 });
 
 const plain = (value: number | null) => (value === null ? '–' : String(value));
@@ -27,31 +48,19 @@ export const COLUMNS: readonly Column[] = [
     value: ({ progress }) => progress.loss,
     text: ({ progress }) => lossOf(progress),
   },
-  number('steps', 'Steps', ({ progress }) => progress.total_steps),
-  number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact),
-  number('tokens_per_second', 'Tokens/s', ({ progress }) => progress.tokens_per_second, compact),
-  number('ranks', 'Ranks', ({ world_size, requested_ranks }) => world_size ?? requested_ranks),
+  number('evaluation', 'Evaluation', bestEvaluation, loss),
+  number('duration', 'Duration', ({ usage }) => usage.run_seconds, duration),
+  great(number('steps', 'Steps', ({ progress }) => progress.total_steps)),
+  great(number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact)),
+  great(number('tokens_per_second', 'Tokens/s', ({ progress }) => progress.tokens_per_second, compact)),
+  great(number('ranks', 'Ranks', ({ world_size, requested_ranks }) => world_size ?? requested_ranks)),
   number('lr', 'Rate', ({ spec }) => spec.train.optimizer.lr, plain),
   number('batch', 'Batch', ({ spec }) => spec.train.global_batch_size),
   number('length', 'Length', ({ spec }) => spec.train.sequence_length),
-  {
-    name: 'model',
-    label: 'Model',
-    value: modelOf,
-    text: modelOf,
-  },
-  {
-    name: 'method',
-    label: 'Method',
-    value: methodOf,
-    text: methodOf,
-  },
-  {
-    name: 'precision',
-    label: 'Precision',
-    value: ({ spec }) => spec.train.precision,
-    text: ({ spec }) => spec.train.precision,
-  },
+  text('dataset', 'Dataset', datasetOf),
+  text('model', 'Model', modelOf),
+  text('method', 'Method', methodOf),
+  text('precision', 'Precision', ({ spec }) => spec.train.precision),
   number(
     'cost',
     'Cost',
@@ -60,7 +69,14 @@ export const COLUMNS: readonly Column[] = [
   ),
 ];
 
-export const DEFAULT_COLUMNS: readonly string[] = ['loss', 'tokens_per_second', 'ranks', 'model'];
+export const DEFAULT_COLUMNS: readonly string[] = [
+  ...['loss', 'evaluation', 'duration', 'dataset', 'model', 'method'],
+];
+
+function datasetOf({ spec: { data } }: Job, names: DatasetNames): string {
+  const ids = data.mixture?.map(({ dataset }) => dataset) ?? [data.dataset];
+  return ids.map((id) => (id === undefined ? '–' : (names.get(id) ?? id))).join(', ');
+}
 
 function modelOf({ spec }: Job): string {
   return spec.model.preset ?? spec.model.config.model_type;
@@ -83,12 +99,22 @@ export interface Sorting {
   descending: boolean;
 }
 
+/** The next order at a click: the best first, the worst first, the newest first. */
+export function turned(sorting: Sorting | null, { name, isGreatBest = false }: Column): Sorting | null {
+  if (sorting?.column !== name) return { column: name, descending: isGreatBest };
+  return sorting.descending === isGreatBest ? { column: name, descending: !isGreatBest } : null;
+}
+
 /** Returns the jobs in the order of a column; newest first without one. */
-export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
+export function sorted(
+  jobs: readonly Job[],
+  sorting: Sorting | null,
+  datasets: DatasetNames = new Map(),
+): Job[] {
   const column = COLUMNS.find(({ name }) => name === sorting?.column);
   if (sorting === null || column === undefined) return [...jobs];
   const sign = sorting.descending ? -1 : 1;
-  const keyed = jobs.map((job) => ({ job, value: column.value(job) }));
+  const keyed = jobs.map((job) => ({ job, value: column.value(job, datasets) }));
   keyed.sort((a, b) => {
     if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
     return sign * (a.value < b.value ? -1 : a.value > b.value ? 1 : 0);

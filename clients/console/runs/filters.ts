@@ -3,6 +3,14 @@
 import type { Job, JobState } from '../../../contracts/types.js';
 import type { ListJobs } from '../../typescript/index.js';
 import { includesText } from '../parts/search.js';
+import type { Sorting } from './columns.js';
+
+/** What the list shows, as it stands in the address. */
+export interface View extends Filters {
+  /** Null: as this browser has it. */
+  columns: readonly string[] | null;
+  sorting: Sorting | null;
+}
 
 export interface Filters {
   text: string;
@@ -29,19 +37,30 @@ export const TIMES = { ever: 0, day: 24, week: 168, month: 720 } as const;
 const isKey = <T extends object>(table: T, key: string | null): key is keyof T & string =>
   key !== null && Object.hasOwn(table, key);
 
-export function filtersOf(query: URLSearchParams): Filters {
+export function viewOf(query: URLSearchParams): View {
   const [state, since] = [query.get('state'), query.get('since')];
+  const [columns, sort] = [query.get('columns') ?? '', query.get('sort') ?? ''];
+  const column = sort.replace(/^-/, '');
   return {
     text: query.get('text') ?? '',
     state: isKey(STATES, state) ? state : 'all',
     label: query.get('label') ?? '',
     since: isKey(TIMES, since) ? since : 'ever',
+    columns: columns === '' ? null : columns.split(','),
+    sorting: column === '' ? null : { column, descending: sort !== column },
   };
 }
 
 /** Parameters of the address; defaults are left out. */
-export function queryOf({ text, state, label, since }: Filters): Record<string, string> {
-  return { text, state: state === 'all' ? '' : state, label, since: since === 'ever' ? '' : since };
+export function queryOf({ text, state, label, since, columns, sorting }: View): Record<string, string> {
+  return {
+    text,
+    state: state === 'all' ? '' : state,
+    label,
+    since: since === 'ever' ? '' : since,
+    columns: columns?.join(',') ?? '',
+    sort: sorting === null ? '' : `${sorting.descending ? '-' : ''}${sorting.column}`,
+  };
 }
 
 /** The request for a page of runs; `text` is looked for in what was loaded. @param now Unix time in milliseconds */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Job } from '../../../contracts/types.js';
-import { COLUMNS, merged, sorted } from './columns.js';
-import { filtersOf, hasText, queryOf, requestOf } from './filters.js';
+import { COLUMNS, merged, sorted, turned } from './columns.js';
+import { hasText, queryOf, requestOf, viewOf } from './filters.js';
 import { overlaid } from './overlay.js';
 
 const job = (id: string, loss: number | null, more: Partial<Job> = {}) =>
@@ -26,8 +26,54 @@ t.test('sorting by a column; runs without a value come last', async (t) => {
   t.equal(ids(sorted(jobs, { column: 'unknown', descending: true })), 'abcd');
 });
 
+t.test('a click sorts the best first, the next one the worst first, a third one as before', async (t) => {
+  const column = (name: string) => COLUMNS.find((one) => one.name === name) as (typeof COLUMNS)[0];
+  for (const [name, descending] of [
+    ['loss', false],
+    ['evaluation', false],
+    ['duration', false],
+    ['tokens_per_second', true],
+  ] as const) {
+    const first = turned({ column: 'model', descending: true }, column(name));
+    t.same(first, { column: name, descending });
+    const second = turned(first, column(name));
+    t.same(second, { column: name, descending: !descending });
+    t.equal(turned(second, column(name)), null);
+  }
+});
+
+t.test('datasets are sorted by their names', async (t) => {
+  const of = (id: string, dataset: string) => job(id, 1, { spec: { data: { dataset } } as Job['spec'] });
+  const names = new Map([
+    ['ds_1', 'zebra'],
+    ['ds_2', 'ape'],
+  ]);
+  const jobs = [of('a', 'ds_1'), of('b', 'ds_2'), of('c', 'ds_3')];
+  t.equal(ids(sorted(jobs, { column: 'dataset', descending: false }, names)), 'bca');
+});
+
 t.test('texts of columns', async (t) => {
-  const text = (name: string, job: Job) => COLUMNS.find((column) => column.name === name)?.text(job);
+  const names = new Map([
+    ['ds_1', 'chats'],
+    ['ds_2', 'code'],
+  ]);
+  const text = (name: string, job: Job) => COLUMNS.find((column) => column.name === name)?.text(job, names);
+  const data = (given: object) => job('a', 1, { spec: { data: given } as Job['spec'] });
+  t.equal(text('dataset', data({ dataset: 'ds_1' })), 'chats');
+  t.equal(text('dataset', data({ mixture: [{ dataset: 'ds_1' }, { dataset: 'ds_9' }] })), 'chats, ds_9');
+  const evaluated = (train: object) =>
+    job('a', 1, {
+      spec: { train, checkpoint: { keep: {} } } as Job['spec'],
+      progress: {
+        evaluations: {
+          validation: { step: 4, loss: 2, best_step: 2, best_loss: 1.5 },
+          code: { step: 4, loss: 9, best_step: 4, best_loss: 9 },
+        },
+      } as unknown as Job['progress'],
+    });
+  t.equal(text('evaluation', evaluated({})), '1.5000', 'the best one of the first');
+  t.equal(text('evaluation', evaluated({ early_stopping: { metric: 'eval_loss/code' } })), '9.0000');
+  t.equal(text('duration', job('a', 1, { usage: { run_seconds: 65 } as Job['usage'] })), '1 min 5 s');
   const plain = job('a', 1.5);
   t.equal(text('lr', plain), '0.001');
   t.equal(text('method', plain), 'full');
@@ -53,11 +99,17 @@ t.test('a first page that is read again replaces the runs that it covers', async
   t.equal(losses(merged(known, [], true, 'b')), 'c1,b1', 'all behind it are gone');
 });
 
-t.test('filters stand in the address', async (t) => {
-  const filters = { text: 'a b', state: 'active', label: 'team=x', since: 'week' } as const;
-  t.same(filtersOf(new URLSearchParams(queryOf(filters))), filters);
-  const none = filtersOf(new URLSearchParams('state=nonsense&since=constructor'));
-  t.same(none, { text: '', state: 'all', label: '', since: 'ever' });
+t.test('filters, columns and the order stand in the address', async (t) => {
+  const filters = {
+    ...({ text: 'a b', state: 'active', label: 'team=x', since: 'week' } as const),
+    columns: ['loss', 'lr'],
+    sorting: { column: 'lr', descending: true },
+  };
+  t.same(viewOf(new URLSearchParams(queryOf(filters))), filters);
+  const ascending = { ...filters, sorting: { column: 'lr', descending: false }, columns: null };
+  t.same(viewOf(new URLSearchParams(queryOf(ascending))), ascending);
+  const none = viewOf(new URLSearchParams('state=nonsense&since=constructor'));
+  t.same(none, { text: '', state: 'all', label: '', since: 'ever', columns: null, sorting: null });
   t.same(requestOf(none, 0), {});
   const now = Date.parse('2026-11-27T00:00:00Z');
   t.match(requestOf(filters, now), { label: ['team=x'], created_after: '2026-11-20T00:00:00.000Z' });

@@ -1,12 +1,13 @@
-import type { Signal } from '@preact/signals';
 import { words } from '../parts/format.js';
+import { Menu } from '../parts/menu.js';
 import { COLUMNS } from './columns.js';
 import { type Filters, STATES, TIMES } from './filters.js';
 
 interface RunsFiltersProps {
   filters: Filters;
   onChange: (changed: Partial<Filters>) => void;
-  columns: Signal<readonly string[]>;
+  columns: readonly string[];
+  onColumns: (columns: readonly string[]) => void;
 }
 
 const TIME_LABELS: Readonly<Record<Filters['since'], string>> = {
@@ -16,7 +17,7 @@ const TIME_LABELS: Readonly<Record<Filters['since'], string>> = {
   month: 'last 30 days',
 };
 
-export function RunsFilters({ filters, onChange, columns }: RunsFiltersProps) {
+export function RunsFilters({ filters, onChange, columns, onColumns }: RunsFiltersProps) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       <input
@@ -55,25 +56,24 @@ export function RunsFilters({ filters, onChange, columns }: RunsFiltersProps) {
         value={filters.label}
         onChangeCapture={(event) => onChange({ label: event.currentTarget.value })}
       />
-      <details class="columns-menu">
-        <summary>Columns</summary>
-        <div class="menu">
-          {COLUMNS.map(({ name, label }) => (
-            <label key={name}>
-              <input
-                type="checkbox"
-                checked={columns.value.includes(name)}
-                onChange={(event) => {
-                  columns.value = event.currentTarget.checked
-                    ? [...columns.value, name]
-                    : columns.value.filter((other) => other !== name);
-                }}
-              />
-              {words(label)}
-            </label>
-          ))}
-        </div>
-      </details>
+      <Menu class="columns-menu" label="Columns">
+        {COLUMNS.map(({ name, label }) => (
+          <label key={name}>
+            <input
+              type="checkbox"
+              checked={columns.includes(name)}
+              onChange={(event) =>
+                onColumns(
+                  event.currentTarget.checked
+                    ? [...columns, name]
+                    : columns.filter((other) => other !== name),
+                )
+              }
+            />
+            {words(label)}
+          </label>
+        ))}
+      </Menu>
     </form>
   );
 }

@@ -1,21 +1,23 @@
-import type { Signal } from '@preact/signals';
 import { memo } from 'preact/compat';
 import type { Job } from '../../../contracts/types.js';
 import { linkTo } from '../app/router.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { ago, count } from '../parts/format.js';
 import { Rows } from '../parts/rows.js';
-import type { Column, Sorting } from './columns.js';
+import { type Column, type DatasetNames, type Sorting, turned } from './columns.js';
 
 interface RunsTableProps {
   jobs: readonly Job[];
   columns: readonly Column[];
-  sorting: Signal<Sorting | null>;
+  datasets: DatasetNames;
+  sorting: Sorting | null;
+  onSort: (sorting: Sorting | null) => void;
   chosen: ReadonlySet<string>;
   onChoose: (id: string, isChosen: boolean) => void;
 }
 
-export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTableProps) {
+export function RunsTable(props: RunsTableProps) {
+  const { jobs, columns, datasets, sorting, onSort, chosen, onChoose } = props;
   return (
     <section class="card scroll" aria-label="Runs">
       <table class="runs" aria-rowcount={jobs.length + 1}>
@@ -26,9 +28,11 @@ export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTabl
             </th>
             <th scope="col">Name</th>
             <th scope="col">State</th>
-            <th scope="col">Progress</th>
+            <th scope="col" class="progress-cell">
+              Progress
+            </th>
             {columns.map((column) => (
-              <SortableHead key={column.name} column={column} sorting={sorting} />
+              <SortableHead key={column.name} column={column} sorting={sorting} onSort={onSort} />
             ))}
             <th scope="col">Created</th>
           </tr>
@@ -41,6 +45,7 @@ export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTabl
               job={job}
               rowIndex={index + 2}
               columns={columns}
+              datasets={datasets}
               isChosen={chosen.has(job.id)}
               onChoose={onChoose}
             />
@@ -51,21 +56,17 @@ export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTabl
   );
 }
 
-function SortableHead({ column, sorting }: { column: Column; sorting: Signal<Sorting | null> }) {
+interface SortableHeadProps extends Pick<RunsTableProps, 'sorting' | 'onSort'> {
+  column: Column;
+}
+
+function SortableHead({ column, sorting, onSort }: SortableHeadProps) {
   const { name, label } = column;
-  const isSorted = sorting.value?.column === name;
-  const descending = isSorted && sorting.value?.descending === true;
-  /** Descending, ascending, and as they were. */
-  const toggle = () => {
-    sorting.value = !isSorted
-      ? { column: name, descending: true }
-      : descending
-        ? { column: name, descending: false }
-        : null;
-  };
+  const isSorted = sorting?.column === name;
+  const descending = isSorted && sorting.descending;
   return (
     <th scope="col" aria-sort={isSorted ? (descending ? 'descending' : 'ascending') : 'none'}>
-      <button type="button" class="quiet" onClick={toggle}>
+      <button type="button" class="quiet" onClick={() => onSort(turned(sorting, column))}>
         {label}
         {isSorted && <span aria-hidden="true">{descending ? ' ↓' : ' ↑'}</span>}
       </button>
@@ -78,13 +79,14 @@ interface RunRowProps {
   /** `aria-rowindex` of the row; the head has 1. */
   rowIndex: number;
   columns: readonly Column[];
+  datasets: DatasetNames;
   isChosen: boolean;
   onChoose: (id: string, isChosen: boolean) => void;
 }
 
 /** A row is drawn again only if its run has changed. */
 const RunRow = memo(
-  ({ job, rowIndex, columns, isChosen, onChoose }: RunRowProps) => {
+  ({ job, rowIndex, columns, datasets, isChosen, onChoose }: RunRowProps) => {
     const { id, name, state, progress, queue_position, created_at } = job;
     const label = name || 'unnamed';
     return (
@@ -118,7 +120,7 @@ const RunRow = memo(
           )}
         </td>
         {columns.map((column) => (
-          <td key={column.name}>{column.text(job)}</td>
+          <td key={column.name}>{column.text(job, datasets)}</td>
         ))}
         <td class="muted">{ago(created_at)}</td>
       </tr>
@@ -130,5 +132,6 @@ const RunRow = memo(
     before.job.queue_position === after.job.queue_position &&
     before.rowIndex === after.rowIndex &&
     before.columns === after.columns &&
+    before.datasets === after.datasets &&
     before.isChosen === after.isChosen,
 );

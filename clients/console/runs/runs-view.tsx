@@ -1,22 +1,24 @@
 import { signal, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { Job } from '../../../contracts/types.js';
-import { ApiError } from '../../typescript/index.js';
+import { ApiError, collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo, route } from '../app/router.js';
 import { may } from '../app/session.js';
+import { Copy } from '../parts/copy.js';
 import { Empty } from '../parts/empty.js';
 import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
-import { COLUMNS, DEFAULT_COLUMNS, merged, type Sorting, sorted } from './columns.js';
-import { type Filters, filtersOf, hasText, queryOf, requestOf } from './filters.js';
+import { COLUMNS, type DatasetNames, DEFAULT_COLUMNS, merged, sorted } from './columns.js';
+import { type Filters, hasText, queryOf, requestOf, type View, viewOf } from './filters.js';
 import { PageRotation } from './page-rotation.js';
 import { RunsFilters } from './runs-filters.js';
 import { RunsTable } from './runs-table.js';
 
 const PAGE = 50;
 const REFRESH_MS = 10_000;
+const DATASETS_NAMED = 500;
 /** Runs that can be compared at once: the colours of curves. */
 const MAX_COMPARED = 8;
 
@@ -28,9 +30,20 @@ async function readPage(filters: Filters, after: string | undefined, signal: Abo
   return data;
 }
 
+/** Names of the newest datasets; an older one is shown by its id. */
+function useDatasetNames(): DatasetNames {
+  const { value } = useLoaded(
+    () =>
+      may('datasets') ? collect(client.datasets.list({ limit: 100 }), DATASETS_NAMED) : Promise.resolve([]),
+    [],
+  );
+  const read = value.value;
+  return useMemo(() => new Map((read ?? []).map(({ id, name }) => [id, name])), [read]);
+}
+
 export function RunsView() {
-  const filters = filtersOf(route.value.query);
-  const { state, label, since } = filters;
+  const view = viewOf(route.value.query);
+  const { state, label, since, sorting } = view;
   // Other filters begin with an empty list.
   const { jobs, next, rotation } = useMemo(
     () => ({
@@ -41,12 +54,13 @@ export function RunsView() {
     [state, label, since],
   );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const columns = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
-  const sorting = useStored<Sorting | null>('runs.sorting', null);
+  const stored = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
+  const columns = view.columns ?? stored.value;
+  const datasets = useDatasetNames();
   const newest = useLoaded(
     async (aborted) => {
       const before = rotation.next();
-      const { data, next_cursor } = await readPage(filters, before?.cursor, aborted);
+      const { data, next_cursor } = await readPage(view, before?.cursor, aborted);
       const [last, oldest] = [data.at(-1), jobs.value.at(-1)];
       jobs.value = merged(jobs.value, data, next_cursor === null, before?.below);
       // The page reaches as far as the list, or further.
@@ -62,18 +76,16 @@ export function RunsView() {
   const shown = useMemo(
     () =>
       sorted(
-        jobs.value.filter((job) => hasText(job, filters.text)),
-        sorting.value,
+        jobs.value.filter((job) => hasText(job, view.text)),
+        sorting,
+        datasets,
       ),
-    [jobs.value, filters.text, sorting.value],
+    [jobs.value, view.text, sorting?.column, sorting?.descending, datasets],
   );
   // The same list while it is the same choice: rows are drawn again for another one.
-  const shownColumns = useMemo(
-    () => COLUMNS.filter(({ name }) => columns.value.includes(name)),
-    [columns.value],
-  );
+  const shownColumns = useMemo(() => COLUMNS.filter(({ name }) => columns.includes(name)), [columns.join()]);
   const more = async () => {
-    const page = await readPage(filters, next.value ?? undefined, new AbortController().signal);
+    const page = await readPage(view, next.value ?? undefined, new AbortController().signal);
     jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
     next.value = page.next_cursor;
   };
@@ -83,13 +95,17 @@ export function RunsView() {
     else ids.delete(id);
     chosen.value = ids;
   };
-  const setFilters = (changed: Partial<Filters>) =>
-    go(linkTo(['runs'], queryOf({ ...filters, ...changed })), { replace: true });
+  const link = (changed: Partial<View>) => linkTo(['runs'], queryOf({ ...view, ...changed }));
+  const change = (changed: Partial<View>) => {
+    if (changed.columns) stored.value = changed.columns;
+    go(link(changed), { replace: true });
+  };
   return (
     <>
       <div class="title">
         <h1>Runs</h1>
         <span class="spring" />
+        <Copy label="Copy the link" kind="quiet" text={new URL(link({ columns }), location.href).href} />
         {chosen.value.size > 1 && (
           <a class="button primary" href={linkTo(['compare'], { run: [...chosen.value] })}>
             Compare {chosen.value.size}
@@ -101,19 +117,26 @@ export function RunsView() {
           </a>
         )}
       </div>
-      <RunsFilters filters={filters} onChange={setFilters} columns={columns} />
+      <RunsFilters
+        filters={view}
+        onChange={change}
+        columns={columns}
+        onColumns={(chosenColumns) => change({ columns: chosenColumns })}
+      />
       {newest.fault.value && <Notice fault={newest.fault.value} />}
       {shown.length > 0 && (
         <RunsTable
           jobs={shown}
           columns={shownColumns}
+          datasets={datasets}
           sorting={sorting}
+          onSort={(other) => change({ sorting: other })}
           chosen={chosen.value}
           onChoose={choose}
         />
       )}
       {newest.value.value !== null && shown.length === 0 && (
-        <NoRuns filtered={filters.text !== '' || state !== 'all' || label !== '' || since !== 'ever'} />
+        <NoRuns filtered={view.text !== '' || state !== 'all' || label !== '' || since !== 'ever'} />
       )}
       {next.value !== null && (
         <button type="button" onClick={() => void more().catch(() => newest.reload())}>

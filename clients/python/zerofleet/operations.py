@@ -412,8 +412,9 @@ class JobsOperations(Resource):
         number, `NaN` for `null`; a step that appears again replaces what is known of it and of
         later steps. Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`,
         `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`, `memory_bytes`; `preference/`
-        and `seconds/` with a field of these objects; `trust_ratios/`, the index of the group, `/`
-        and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
+        and `seconds/` with a field of these objects; `system/` with a field of this object, `/` and
+        the rank; `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`;
+        `eval_loss` and `eval_loss/` with the name of a dataset."""
         return self._http.open(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/metrics",

@@ -1695,6 +1695,7 @@ class _ResolvedJobSpecRequired(TypedDict):
     """Display name; empty when absent."""
     project: ProjectName
     labels: Labels
+    notes: Notes
     priority: Priority
     model: ResolvedModel
     data: ResolvedData
@@ -1724,6 +1725,19 @@ class EarlyStoppingProgress(TypedDict):
     """Step of that evaluation."""
     evaluations_without_improvement: int
     """Number of evaluations since then; at `patience` the training ends."""
+
+
+class EvaluationProgress(TypedDict):
+    """Evaluations of one dataset so far, in nats per token."""
+    step: int
+    """Step of the newest evaluation."""
+    loss: Optional[float]
+    """Loss of the newest evaluation; `null` when not finite."""
+    best_step: Optional[int]
+    """Step of the evaluation with the lowest loss, the first of equal ones; `null` without a finite
+    one."""
+    best_loss: Optional[float]
+    """The lowest loss of an evaluation."""
 
 
 class PreferenceMetrics(TypedDict):
@@ -1775,6 +1789,9 @@ class Progress(_ProgressRequired, total=False):
     padding: float
     """Share of padding in the sequences of the training. Present from the first step on."""
     early_stopping: EarlyStoppingProgress
+    evaluations: Dict[str, EvaluationProgress]
+    """The newest and the best evaluation by the name of their data: `validation` and the names of
+    `train.evaluation.datasets`. Present from the first evaluation on."""
     preference: PreferenceMetrics
     """Of the last step; present only with a preference `objective`."""
 
@@ -1981,6 +1998,7 @@ class JobSpec(_JobSpecRequired, total=False):
     project: ProjectName
     """Project of the job. The default is the project of the API key; any other name is refused."""
     labels: Labels
+    notes: Notes
     priority: Priority
     train: TrainSpec
     zero: ZeroSpec
@@ -2065,6 +2083,7 @@ class _PlannedJobSpecRequired(TypedDict):
     """Display name; empty when absent."""
     project: ProjectName
     labels: Labels
+    notes: Notes
     priority: Priority
     model: PlannedModel
     data: PlannedData
@@ -2288,6 +2307,7 @@ class JobPatch(TypedDict, total=False):
     """Jobs of a higher priority come first."""
     labels: Dict[str, Optional[str]]
     """Labels to set; `null` removes a label."""
+    notes: Notes
     resources: JobPatchResources
     """Placement of the job. The pool cannot be changed."""
     limits: LimitsPatch
@@ -2415,6 +2435,17 @@ class StepSeconds(TypedDict):
     """Waiting for updated parameters of other ranks."""
 
 
+class SystemUse(TypedDict):
+    """What the processes of the first 16 ranks used since the previous measurement; each list is by
+    rank. Present in one step every five seconds at the most."""
+    cpu: List[float]
+    """CPU seconds per second: the mean number of busy cores."""
+    memory_bytes: List[int]
+    """Memory of the rank, as in the metric `memory_bytes`, at the time of the measurement."""
+    sent_bytes: List[float]
+    """Bytes per second that the rank sent to other ranks."""
+
+
 class _JobMetricRequired(TypedDict):
     seq: Seq
     position: StreamPosition
@@ -2468,6 +2499,7 @@ class JobMetric(_JobMetricRequired, total=False):
     """Loss scale of the step; 1 without loss scaling."""
     skipped_steps: int
     """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
+    system: SystemUse
 
 
 class MetricPage(TypedDict):
@@ -4028,6 +4060,9 @@ ProjectName = str
 Labels = Dict[str, str]
 """`name=value` pairs by which jobs can be listed."""
 
+Notes = str
+"""Notes about the job, in plain text."""
+
 Priority = int
 """Jobs of a higher priority run first; each minute of waiting counts as one point. A job may
 preempt jobs of a lower priority in its pool, which save and return to the queue."""
@@ -4163,8 +4198,8 @@ again after a loss of Redis."""
 
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
-`world_size`, `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as
-`preference/margin`."""
+`world_size`, `memory_bytes`, the metric of an evaluation, a field of `preference`, such as
+`preference/margin`, or a field of `system` of rank 0, such as `system/cpu/0`."""
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""

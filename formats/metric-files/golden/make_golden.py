@@ -23,6 +23,8 @@ def values(item):
     yield from ((name, item[name]) for name in SCALARS if name in item)
     for group in ("preference", "seconds"):
         yield from ((f"{group}/{name}", value) for name, value in item.get(group, {}).items())
+    for name, by_rank in item.get("system", {}).items():
+        yield from ((f"system/{name}/{rank}", value) for rank, value in enumerate(by_rank))
     for i, ratios in enumerate(item.get("trust_ratios", [])):
         yield from ((f"trust_ratios/{i}/{name}", value) for name, value in ratios.items())
     for name, value in item.get("eval_losses", {}).items():

@@ -3,7 +3,7 @@
 -- call: job_id, at, if_versions [the state_version that the change is based on], spec (JSON), fields {field: text},
 --       changed [names of the changed parts]
 -- Returns: ok, record, history
--- Errors: job_not_found, job_final (changes of anything but name and labels), version_mismatch, ranks_quota_exceeded
+-- Errors: job_not_found, job_final (changes of anything but name, labels and notes), version_mismatch, ranks_quota_exceeded
 -- Events: job.updated
 
 local job, problem = load_called_job()
@@ -11,8 +11,8 @@ if problem then
   return problem
 end
 for _, name in ipairs(call.changed) do
-  if job.final == '1' and name ~= 'labels' and name ~= 'name' then
-    return failure('job_final', 'the job has ended: ' .. job.state .. '; only its name and labels can be changed')
+  if job.final == '1' and name ~= 'labels' and name ~= 'name' and name ~= 'notes' then
+    return failure('job_final', 'the job has ended: ' .. job.state .. '; only its name, labels and notes can be changed')
   end
 end
 local more = tonumber(call.fields.requested_ranks) - tonumber(job.requested_ranks)

@@ -15,7 +15,7 @@ import { SaveEstimate } from '../preemption/save-estimate.js';
 import { SkipEvents } from '../reporting/skip-events.js';
 import type { LogLine } from '../supervisor/log-line.js';
 import type { RankHost } from '../supervisor/rank.js';
-import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
+import { type StepUse, World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { emit, type GenerationContext } from './context.js';
 import { type AttemptError, describeError, describeRankEnd } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
@@ -178,9 +178,9 @@ export class Generation implements WorldListener {
     if (this.running) this.world?.setFlags(this.stopFlags, this.ctx.stops.saveRequest);
   }
 
-  onStepped(message: SteppedMessage, memoryBytes: number): void {
+  onStepped(message: SteppedMessage, use: StepUse): void {
     const { world_size, job, reporter } = this.ctx;
-    reporter.stepped(message, { world_size, memory_bytes: memoryBytes, total_steps: job.spec.train.steps });
+    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps });
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));

@@ -102,7 +102,13 @@ const Shard = Type.Object(
 
 const Range = Type.Object({ file: FileName, begin: Count, end: Count, crc32c: Crc32c }, strict);
 
-const Heartbeat = message('heartbeat', { step: Count, memory_bytes: Count });
+const Heartbeat = message('heartbeat', {
+  step: Count,
+  memory_bytes: Count,
+  cpu_seconds: Seconds,
+  sent_bytes: Count,
+  uptime_seconds: Seconds,
+});
 const DigestPart = Type.String({ pattern: '^[0-9a-f]{32}$' });
 const Loaded = message('loaded', {
   ranges: Type.Array(Range),

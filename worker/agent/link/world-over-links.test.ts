@@ -7,6 +7,7 @@ import type { StartMessage } from '../../../contracts/rank-protocol.js';
 import { until } from '../../../platform/testing/waiting.js';
 import type { SealedWorld } from '../../../state/index.js';
 import { deferred } from '../../shared/deferred.js';
+import { heartbeat } from '../../testing/heartbeat.js';
 import { joined, leaderOf, silentServer } from '../../testing/link-peers.js';
 import {
   ignoringListener,
@@ -211,9 +212,9 @@ t.test('a member that has prepared other tokens is refused', async (t) => {
 
 for (const [title, message] of [
   ['a message without a meaning', { kind: 'stop_everything' }],
-  ['a message of a rank that it does not run', heartbeat(0)],
+  ['a message of a rank that it does not run', heartbeatOf(0)],
   ['a shard with a path for a name', shard('../../x.safetensors')],
-  ['a step that is no number', heartbeat(1, '1')],
+  ['a step that is no number', heartbeatOf(1, '1')],
   ['what only rank 0 may say', { kind: 'message', rank: 1, message: { kind: 'stepped', step: 1 } }],
 ] as const) {
   t.test(`a member that sends ${title} is cut off`, async (t) => {
@@ -276,8 +277,8 @@ function worldAt(port: number): SealedWorld {
   };
 }
 
-function heartbeat(rank: number, step: unknown = 1) {
-  return { kind: 'message', rank, message: { kind: 'heartbeat', step, memory_bytes: 100 } };
+function heartbeatOf(rank: number, step: unknown = 1) {
+  return { kind: 'message', rank, message: { ...heartbeat(), step } };
 }
 
 function shard(file: string) {

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { ZerofleetError } from '../../../contracts/index.js';
+import { type ReportedProgress, ZerofleetError } from '../../../contracts/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import type { JobExecution } from '../../../state/index.js';
 import { control } from '../../testing/held-lease.js';
@@ -9,9 +9,9 @@ import { ProgressReporter } from './progress-reporter.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
-const WORLD = { world_size: 1, memory_bytes: 4096, total_steps: 900 };
+const WORLD = { world_size: 1, memory_bytes: 4096, system: null, total_steps: 900 };
 
-function reporter(t: Test, report: Report) {
+function reporter(t: Test, report: Report, evaluations?: ReportedProgress['evaluations']) {
   const renewLease = async () => control;
   const onControl = () => undefined;
   const lease = new Lease(
@@ -23,6 +23,7 @@ function reporter(t: Test, report: Report) {
     lease,
     interval_ms: 60_000,
     log,
+    evaluations,
   });
   t.teardown(async () => {
     lease.lose(new Error('test ends'));
@@ -87,6 +88,41 @@ t.test('the losses of evaluations are part of their step', async (t) => {
   await progress.flush();
   const losses = calls[0]![2].map((metric) => metric.eval_losses);
   t.strictSame(losses, [undefined, { validation: 1.5 }, { validation: null, code: 2 }]);
+});
+
+t.test('the newest and the best evaluation of each dataset are in the progress', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const newest = () => calls.at(-1)?.[3]?.evaluations;
+  const evaluated = async (step: number, losses: Record<string, number>) => {
+    const evaluations = Object.entries(losses).map(([name, loss]) => ({
+      ...{ name, loss, tokens: 10, sequences: 2, seconds: 1 },
+    }));
+    progress.stepped(stepped(step, { evaluations }), WORLD);
+    await progress.flush();
+  };
+  await evaluated(1, {});
+  t.equal(newest(), undefined);
+  await evaluated(2, { validation: 2, code: Number.NaN });
+  await evaluated(4, { validation: 1 });
+  await evaluated(6, { validation: 1.5, code: 3 });
+  await evaluated(7, {});
+  const after = {
+    validation: { step: 6, loss: 1.5, best_step: 4, best_loss: 1 },
+    code: { step: 6, loss: 3, best_step: 6, best_loss: 3 },
+  };
+  t.strictSame(newest(), after);
+  await evaluated(8, { validation: Number.NaN });
+  t.match(newest(), { validation: { step: 8, loss: null, best_step: 4, best_loss: 1 } });
+});
+
+t.test('another worker continues with the evaluations of the job', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const evaluations = { validation: { step: 4, loss: 2, best_step: 2, best_loss: 1 } };
+  const { progress } = reporter(t, async (...call) => calls.push(call), evaluations);
+  progress.stepped(stepped(5), WORLD);
+  await progress.flush();
+  t.same(calls[0]?.[3]?.evaluations, evaluations);
 });
 
 t.test('optional metrics appear only where they exist', async (t) => {

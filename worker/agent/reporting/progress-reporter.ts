@@ -3,6 +3,7 @@ import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { JobExecution, MetricInput } from '../../../state/index.js';
 import type { Lease } from '../lease/lease.js';
+import type { StepUse } from '../supervisor/world.js';
 import { BatchWriter } from './batch-writer.js';
 
 interface ProgressReporterOptions {
@@ -10,7 +11,11 @@ interface ProgressReporterOptions {
   lease: Lease;
   interval_ms: number;
   log: Logger;
+  /** Evaluations of the job so far. */
+  evaluations?: Evaluations | undefined;
 }
+
+type Evaluations = NonNullable<ReportedProgress['evaluations']>;
 
 /** Number of steps over which the speed is measured. */
 const SPEED_WINDOW = 20;
@@ -22,8 +27,10 @@ export class ProgressReporter {
   private readonly metrics: BatchWriter<MetricInput>;
   private readonly recent: { tokens: number; seconds: number }[] = [];
   private progress: ReportedProgress | null = null;
+  private evaluations: Evaluations;
 
-  constructor({ store, lease, interval_ms, log }: ProgressReporterOptions) {
+  constructor({ store, lease, interval_ms, log, evaluations = {} }: ProgressReporterOptions) {
+    this.evaluations = evaluations;
     this.metrics = new BatchWriter({
       lease,
       interval_ms,
@@ -39,17 +46,14 @@ export class ProgressReporter {
 
   stepped(
     message: SteppedMessage,
-    {
-      world_size,
-      memory_bytes,
-      total_steps,
-    }: { world_size: number; memory_bytes: number; total_steps: number },
+    { world_size, memory_bytes, system, total_steps }: StepUse & { world_size: number; total_steps: number },
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
     // The mean of all steps, so the total is a function of the step, also after a resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
+    this.evaluations = afterEvaluations(this.evaluations, message);
     this.progress = this.progressAt(message, { total_steps, tokens, loss });
     this.metrics.add({
       step: message.step,
@@ -67,6 +71,7 @@ export class ProgressReporter {
       tokens_per_second: finiteOrNull(message.tokens / message.seconds.total),
       world_size,
       memory_bytes,
+      ...(system && { system }),
       at: new Date().toISOString(),
     });
   }
@@ -104,6 +109,7 @@ export class ProgressReporter {
       tokens_per_second: speed,
       padding: message.padding,
       ...(message.preference && { preference: finiteMeans(message.preference) }),
+      ...(Object.keys(this.evaluations).length > 0 && { evaluations: this.evaluations }),
       ...(message.early_stopping && { early_stopping: message.early_stopping }),
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };
@@ -112,6 +118,20 @@ export class ProgressReporter {
 
 function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
   return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
+}
+
+/** A repeated evaluation has the same loss, so it changes nothing of the best one. */
+function afterEvaluations(before: Evaluations, { step, evaluations }: SteppedMessage): Evaluations {
+  const after = evaluations.map(({ name, loss: measured }): [string, Evaluations[string]] => {
+    const loss = finiteOrNull(measured);
+    const { best_step = null, best_loss = null } = before[name] ?? {};
+    const isBest = loss !== null && (best_loss === null || loss < best_loss);
+    return [
+      name,
+      { step, loss, ...(isBest ? { best_step: step, best_loss: loss } : { best_step, best_loss }) },
+    ];
+  });
+  return after.length === 0 ? before : { ...before, ...Object.fromEntries(after) };
 }
 
 function finiteMeans(means: PreferenceMetrics): PreferenceMetrics {

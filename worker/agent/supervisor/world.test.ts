@@ -108,7 +108,7 @@ t.test('ranks that all stopped are told to exit', async (t) => {
 
 t.test('a step comes with the peak of the rank that used the most memory', async (t) => {
   const reported = new Promise<[step: number, memory_bytes: number]>((resolve) => {
-    const onStepped: WorldListener['onStepped'] = ({ step }, bytes) => resolve([step, bytes]);
+    const onStepped: WorldListener['onStepped'] = ({ step }, use) => resolve([step, use.memory_bytes]);
     const running = world(['wait', 'peak'], {}, { ...ignore, onStepped });
     t.teardown(() => running.kill());
   });

@@ -1,3 +1,4 @@
+import type { SystemUse } from '../../../contracts/index.js';
 import type {
   AgentMessage,
   ConnectedMessage,
@@ -13,6 +14,7 @@ import type { LogLine } from './log-line.js';
 import { MemoryWatch } from './memory-watch.js';
 import type { Rank, RankEnd, RankHost } from './rank.js';
 import { type FailedRank, RootCause } from './root-cause.js';
+import { SystemWatch } from './system-watch.js';
 
 /** End of a generation of ranks. */
 export type WorldEnd =
@@ -29,12 +31,19 @@ export interface WorldListener {
   /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
-  /** @param memoryBytes the most that one of the ranks used since the previous step */
-  onStepped(message: SteppedMessage, memoryBytes: number): void;
+  onStepped(message: SteppedMessage, use: StepUse): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
   /** A line of a rank's log, until the world has ended. */
   onLine(rank: number, line: LogLine): void;
+}
+
+/** What the ranks used. */
+export interface StepUse {
+  /** The most that one of the ranks used since the previous step. */
+  memory_bytes: number;
+  /** Null between two measurements. */
+  system: SystemUse | null;
 }
 
 interface WorldOptions {
@@ -57,6 +66,7 @@ export class World {
   /** Steps done, as each rank last reported. */
   private readonly steps = new Map<number, number>();
   private readonly memory = new MemoryWatch();
+  private readonly system: SystemWatch;
   private readonly loaded = new Map<number, LoadedMessage>();
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
@@ -64,6 +74,7 @@ export class World {
 
   constructor(private readonly options: WorldOptions) {
     this.ended = this.end.promise;
+    this.system = new SystemWatch(options.ranks.length);
     this.rootCause = new RootCause({
       world_size: options.ranks.length,
       stepOf: (rank) => this.steps.get(rank) ?? null,
@@ -101,6 +112,7 @@ export class World {
     switch (message.kind) {
       case 'heartbeat':
         this.memory.measured(rank, message.memory_bytes);
+        this.system.measured(rank, message);
         break;
       case 'failed':
         break;
@@ -120,7 +132,7 @@ export class World {
         if (this.running === this.ranks.length) listener.onRunning(message.step);
         break;
       case 'stepped':
-        listener.onStepped(message, this.memory.take());
+        listener.onStepped(message, { memory_bytes: this.memory.take(), system: this.system.take() });
         break;
       case 'shard':
         listener.onShard(rank, message);

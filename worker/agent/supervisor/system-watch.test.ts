@@ -1,0 +1,34 @@
+import t from 'tap';
+import { heartbeat } from '../../testing/heartbeat.js';
+import { SystemWatch } from './system-watch.js';
+
+const at = (uptimeSeconds: number, cpuSeconds: number, sentBytes: number, memoryBytes = 100) =>
+  heartbeat({
+    uptime_seconds: uptimeSeconds,
+    cpu_seconds: cpuSeconds,
+    sent_bytes: sentBytes,
+    memory_bytes: memoryBytes,
+  });
+
+t.test('the mean use of each rank since the previous measurement', async (t) => {
+  const system = new SystemWatch(2);
+  system.measured(0, at(1, 1, 0));
+  system.measured(0, at(3, 4, 5000, 300));
+  t.equal(system.take(), null, 'rank 1 has not reported');
+  system.measured(1, at(1, 0, 0));
+  t.equal(system.take(), null, 'rank 1 has reported once');
+  system.measured(1, at(2, 0.25, 100));
+  t.same(system.take(), { cpu: [1.5, 0.25], memory_bytes: [300, 100], sent_bytes: [2500, 100] });
+  t.equal(system.take(), null, 'no rank has reported since');
+  for (const rank of [0, 1]) system.measured(rank, at(6, 10, 6000));
+  t.equal(system.take(), null, 'measurements are rare');
+  for (const rank of [0, 1]) system.measured(rank, at(8, 14, 6000));
+  t.match(system.take(), { cpu: [2, 2.29], sent_bytes: [200, 983] });
+});
+
+t.test('a world of many ranks has the use of the first 16', async (t) => {
+  const system = new SystemWatch(4096);
+  for (let rank = 0; rank < 4096; rank++)
+    for (const seconds of [1, 2]) system.measured(rank, at(seconds, seconds, 0));
+  t.equal(system.take()?.cpu.length, 16);
+});

@@ -1,0 +1,50 @@
+/** Resources that the ranks of a world use, as their heartbeats report them. */
+import type { SystemUse } from '../../../contracts/index.js';
+import type { HeartbeatMessage } from '../../../contracts/rank-protocol.js';
+
+type Measured = Pick<HeartbeatMessage, 'memory_bytes' | 'cpu_seconds' | 'sent_bytes' | 'uptime_seconds'>;
+
+/** Ranks whose use is stored. With the interval this bounds what the metrics of a job need. */
+const MEASURED_RANKS = 16;
+/** Least time between two measurements. The first one of a world comes sooner, as a training may be short. */
+const INTERVAL_S = { first: 0.5, next: 5 };
+
+export class SystemWatch {
+  /** By rank. */
+  private readonly newest: Measured[] = [];
+  /** At the previous measurement, or at the first heartbeat. */
+  private readonly previous: Measured[] = [];
+  private readonly numRanks: number;
+  private intervalS = INTERVAL_S.first;
+
+  constructor(worldSize: number) {
+    this.numRanks = Math.min(worldSize, MEASURED_RANKS);
+  }
+
+  measured(rank: number, measured: Measured): void {
+    if (rank >= this.numRanks) return;
+    this.newest[rank] = measured;
+    this.previous[rank] ??= measured;
+  }
+
+  /** Returns the mean use of each rank since the previous measurement; null until all ranks have reported again. */
+  take(): SystemUse | null {
+    const use: SystemUse = { cpu: [], memory_bytes: [], sent_bytes: [] };
+    for (let rank = 0; rank < this.numRanks; rank++) {
+      const [now, before] = [this.newest[rank], this.previous[rank]];
+      if (now === undefined || before === undefined) return null;
+      const seconds = now.uptime_seconds - before.uptime_seconds;
+      if (seconds < this.intervalS) return null;
+      use.cpu.push(rounded((now.cpu_seconds - before.cpu_seconds) / seconds, 100));
+      use.memory_bytes.push(now.memory_bytes);
+      use.sent_bytes.push(rounded((now.sent_bytes - before.sent_bytes) / seconds, 1));
+    }
+    this.intervalS = INTERVAL_S.next;
+    for (const [rank, measured] of this.newest.entries()) this.previous[rank] = measured;
+    return use;
+  }
+}
+
+/** Rounds to a fraction, because metrics store these values. */
+const rounded = (value: number, denominator: number) =>
+  Math.max(0, Math.round(value * denominator) / denominator);
