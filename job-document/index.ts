@@ -35,7 +35,7 @@ export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init/source.js';
 export { baseOf, modelsOf } from './resolve/models-of.js';
-export { resolveOptimizer } from './resolve/optimizer.js';
+export { momentsOf, OPTIMIZER_TYPES, type OptimizerType, resolveOptimizer } from './resolve/optimizer.js';
 export { groupOf } from './resolve/param-groups.js';
 export { patchSpec } from './resolve/patch.js';
 export { DEFAULT_POOL } from './resolve/resources.js';

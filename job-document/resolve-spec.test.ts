@@ -2,6 +2,7 @@ import t from 'tap';
 import type { JobSpec } from '../contracts/index.js';
 import { leafCount } from './model/leaves.js';
 import { presets } from './presets.js';
+import { OPTIMIZER_TYPES, type OptimizerType } from './resolve/optimizer.js';
 import { resolveSpec } from './resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from './testing/documents.js';
 
@@ -84,7 +85,7 @@ t.test('every default is filled in', async (t) => {
 /** Documents of each optimizer and of each part of the schema with its own defaults. */
 const DOCUMENTS: JobSpec['train'][] = [
   { steps: 3, precision: 'fp32' },
-  ...(['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const).map((type) => ({
+  ...OPTIMIZER_TYPES.map((type) => ({
     steps: 30,
     precision: 'fp16' as const,
     optimizer: { type, param_groups: [{ match: '*norm*', lr: 0.01 }] },
@@ -110,7 +111,7 @@ t.test('a resolved document resolves to itself', async (t) => {
 });
 
 t.test('the defaults of each optimizer, and no fields of the others', async (t) => {
-  const optimizer = (type: 'adamw' | 'adam' | 'lamb' | 'lion' | 'adagrad' | 'sgd') => {
+  const optimizer = (type: OptimizerType) => {
     const { lr, param_groups, ...rest } = resolveSpec(
       { ...SMALLEST, train: { steps: 1, optimizer: { type } } },
       null,

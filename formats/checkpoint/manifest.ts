@@ -4,12 +4,10 @@
  */
 import { ZerofleetError } from '../../contracts/index.js';
 import { STATE_NAMES, type StateName } from '../../contracts/state-records.js';
+import { OPTIMIZER_TYPES } from '../../job-document/index.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import { isSealed, seal } from './manifest-seal.js';
 import { checkShards } from './shard-contents.js';
-
-const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
-export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
 /** Length of a chunk. A shard has one CRC32C for each chunk; the last chunk may be shorter. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;

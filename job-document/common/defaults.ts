@@ -12,6 +12,11 @@ export function defaultsOf<Section extends keyof Defaults>(section: Section): De
   return structuredClone(DEFAULTS[section]);
 }
 
+/** Returns all types of a section. */
+export function typesOf(section: TypedSection): readonly string[] {
+  return Object.keys(DEFAULTS_BY_TYPE[section]);
+}
+
 const defaultsOfType = (section: TypedSection, type: string): object => ({
   ...(section in DEFAULTS ? DEFAULTS[section as keyof Defaults] : {}),
   ...(DEFAULTS_BY_TYPE[section] as Record<string, object>)[type],

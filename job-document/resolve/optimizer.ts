@@ -1,11 +1,14 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Moment } from '../../contracts/state-records.js';
-import { defaultsOf, fieldsOfType, filledByType } from '../common/defaults.js';
+import { defaultsOf, fieldsOfType, filledByType, typesOf } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 
 type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
 type ResolvedOptimizer = ResolvedJobSpec['train']['optimizer'];
 export type OptimizerType = ResolvedOptimizer['type'];
+
+/** All optimizers, as the schema of the document declares them. */
+export const OPTIMIZER_TYPES = typesOf('OptimizerSpec') as readonly OptimizerType[];
 
 /** Returns the optimizer states of each trained parameter besides its master weights. */
 export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {

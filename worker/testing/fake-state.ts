@@ -5,20 +5,12 @@ import type { Restore, StateName } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../contracts/state-records.js';
 import { sumDigests } from '../../formats/checkpoint/digest.js';
 import { ShardContents } from '../../formats/checkpoint/shard-contents.js';
+import { momentsOf } from '../../job-document/index.js';
 import type { ParamInfo, Slice, TrainerConfig } from '../shared/native/adapter.js';
 
 const FAKE_BLOCK = 16;
 /** Small buckets, so that a rank owns several ranges of one parameter. */
 export const FAKE_SHARDING = { block_elements: FAKE_BLOCK, bucket_blocks: 4, expert_sets: 1 };
-const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
-const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
-  adamw: ADAM,
-  adam: ADAM,
-  lamb: ADAM,
-  lion: ['master', 'exp_avg'],
-  adagrad: ['master', 'sum'],
-  sgd: ['master', 'momentum_buffer'],
-};
 const PARAMS = [
   { name: 'model.embed_tokens.weight', shape: [8, 12] },
   { name: 'model.norm.weight', shape: [10] },
@@ -73,7 +65,7 @@ interface FakeTraining {
 const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
 
 export function fakeStateNames({ type, ema_decay = 0 }: FakeTraining['optimizer']): StateName[] {
-  return [...STATES_OF[type], ...(ema_decay > 0 ? (['ema'] as const) : [])];
+  return ['master', ...momentsOf({ type }), ...(ema_decay > 0 ? (['ema'] as const) : [])];
 }
 
 /** Returns the states of one parameter; a group matches the whole name of a parameter here. */

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/train/tiny_job.h"
+#include "test/zero/optimizer_types.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -87,8 +88,7 @@ TEST_CASE("fp16 with lanes, 16-bit sums and predivide: the same bits on every nu
 }
 
 TEST_CASE("every optimizer trains, with the same bits on every number of ranks") {
-  for (const auto type : {OptimizerType::kAdam, OptimizerType::kLamb, OptimizerType::kLion, OptimizerType::kAdagrad,
-                          OptimizerType::kSgd}) {
+  for (const auto type : kOptimizerTypes) {
     CAPTURE(name_of(type));
     TinyJob job(DType::kBF16);
     job.config.optimizer.type = type;

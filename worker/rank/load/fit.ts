@@ -1,6 +1,7 @@
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { ParamRecord, Restore, StateName } from '../../../contracts/rank-protocol.js';
-import type { Manifest, OptimizerType } from '../../../formats/checkpoint/manifest.js';
+import type { Manifest } from '../../../formats/checkpoint/manifest.js';
+import type { OptimizerType } from '../../../job-document/index.js';
 
 /** Parameters and optimizer of a training, which a loaded checkpoint must match. */
 export interface TrainedState {

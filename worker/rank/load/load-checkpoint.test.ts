@@ -5,7 +5,7 @@ import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../../form
 import { encodeManifest, parseManifest } from '../../../formats/checkpoint/manifest.js';
 import { verifyShards } from '../../../formats/checkpoint/verify.js';
 import { parseSafetensorsHeader } from '../../../formats/safetensors/read-header.js';
-import { resolveOptimizer } from '../../../job-document/index.js';
+import { OPTIMIZER_TYPES, resolveOptimizer } from '../../../job-document/index.js';
 import { type ObjectStore, openObjectStore } from '../../../platform/object-store/index.js';
 import { buildManifest } from '../../agent/checkpoint/commit.js';
 import type { TrainerConfig } from '../../shared/native/adapter.js';
@@ -67,7 +67,7 @@ async function store(t: Test): Promise<ObjectStore> {
   return objects;
 }
 
-for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const) {
+for (const type of OPTIMIZER_TYPES) {
   t.test(`M ranks read the checkpoint of N ranks, each byte once: ${type}`, async (t) => {
     const frozen = ['model.embed_tokens.weight'];
     const spec = specOf(type, frozen);

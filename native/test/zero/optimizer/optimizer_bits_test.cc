@@ -10,6 +10,7 @@
 #include "test/sanitized.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/optimizer_arrays.h"
+#include "test/zero/optimizer_types.h"
 #include "test/zero/plain_optimizer.h"
 
 using namespace zerofleet;
@@ -27,8 +28,7 @@ constexpr std::size_t kGroup = 1;
 /// Every optimizer, with each of its forms.
 std::vector<OptimizerOptions> all_forms() {
   std::vector<OptimizerOptions> forms;
-  for (const auto type : {OptimizerType::kAdamW, OptimizerType::kAdam, OptimizerType::kLamb, OptimizerType::kLion,
-                          OptimizerType::kAdagrad, OptimizerType::kSgd}) {
+  for (const auto type : kOptimizerTypes) {
     forms.emplace_back().type = type;
   }
   forms.back().dampening = 0.25;

@@ -12,6 +12,7 @@
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/optimizer_arrays.h"
+#include "test/zero/optimizer_types.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -133,8 +134,7 @@ TEST_CASE("LAMB refuses sums without a slot, broken blocks and missing ratios") 
 }
 
 TEST_CASE("each segment moves by the rate and decay of its group") {
-  for (const auto type : {OptimizerType::kAdamW, OptimizerType::kAdam, OptimizerType::kLamb, OptimizerType::kLion,
-                          OptimizerType::kAdagrad, OptimizerType::kSgd}) {
+  for (const auto type : kOptimizerTypes) {
     CAPTURE(name_of(type));
     OptimizerOptions options;
     options.type = type;
@@ -196,7 +196,7 @@ TEST_CASE("optimizer options out of their range are refused by the field's name"
     CHECK(message.starts_with("invalid_argument optimizer " + std::string(name_of(type))));
     CHECK(message.find(field) != std::string::npos);
   };
-  for (const auto type : {kAdamW, kAdam, kLamb, kLion, kAdagrad, kSgd}) {
+  for (const auto type : kOptimizerTypes) {
     CHECK(message_of([](O&) {}, type) == "none");
     check(type, "weight_decay", [](O& o) { o.weight_decay = -0.1; });
     check(type, "ema_decay", [](O& o) { o.ema_decay = 1; });

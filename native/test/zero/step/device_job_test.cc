@@ -8,6 +8,7 @@
 #include "bench/device_ranks.h"
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
+#include "test/zero/optimizer_types.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -66,8 +67,7 @@ void check_every_device(const FakeJob& job, std::initializer_list<int> world_siz
 }  // namespace
 
 TEST_CASE("every optimizer gives on every device the digests that it gives on the CPU") {
-  for (const auto type : {OptimizerType::kAdamW, OptimizerType::kAdam, OptimizerType::kLamb, OptimizerType::kLion,
-                          OptimizerType::kAdagrad, OptimizerType::kSgd}) {
+  for (const auto type : kOptimizerTypes) {
     FakeJob job;
     job.options.optimizer.type = type;
     CAPTURE(name_of(type));

@@ -7,6 +7,7 @@
 
 #include "test/sanitized.h"
 #include "test/zero/job_runner.h"
+#include "test/zero/optimizer_types.h"
 #include "test/zero/random_job.h"
 
 using namespace zerofleet;
@@ -25,11 +26,9 @@ Trace zero_trace(const RandomJob& job, int world_size) {
 /// Every combination of a job's options; with `stride`, one of so many. A prime meets all values.
 std::vector<JobKind> all_kinds(std::size_t stride = 1) {
   constexpr DType kDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
-  constexpr OptimizerType kOptimizers[] = {OptimizerType::kAdamW, OptimizerType::kAdam,    OptimizerType::kLamb,
-                                           OptimizerType::kLion,  OptimizerType::kAdagrad, OptimizerType::kSgd};
   constexpr JobKind::Clipping kClippings[] = {JobKind::Clipping::kOff, JobKind::Clipping::kL2, JobKind::Clipping::kMax};
   std::vector<JobKind> kinds;
-  for (std::size_t i = 0; i < 6 * 27 * 2 * 3; i += stride * kStride) {
+  for (std::size_t i = 0; i < kOptimizerTypes.size() * 27 * 2 * 3; i += stride * kStride) {
     std::size_t rest = i;
     const auto next = [&rest](std::size_t count) { return std::exchange(rest, rest / count) % count; };
     JobKind& kind = kinds.emplace_back();
@@ -38,7 +37,7 @@ std::vector<JobKind> all_kinds(std::size_t stride = 1) {
     kind.grad_accum_dtype = kDTypes[next(3)];
     kind.reduce_dtype = kDTypes[next(3)];
     kind.param_dtype = kDTypes[next(3)];
-    kind.optimizer = kOptimizers[next(6)];
+    kind.optimizer = kOptimizerTypes[next(kOptimizerTypes.size())];
   }
   return kinds;
 }
