@@ -25,7 +25,8 @@ Matrix LeafHead::pick(const ModelContext& model, const Input& input) {
 }
 
 void LeafHead::forward(const ModelContext& model, const Input& input) {
-  head_.run(model, pick(model, input), targets_upload_.upload(model.ctx, rows_->targets()), nullptr);
+  const Matrix normed = pick(model, input);  // makes rows_
+  head_.run(model, normed, targets_upload_.upload(model.ctx, rows_->targets()), nullptr);
 }
 
 // An objective needs the scores of all sequences before the first gradient. Once picked, the rows of input.normed make
