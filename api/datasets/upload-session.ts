@@ -84,8 +84,8 @@ export class UploadSession {
     try {
       await putDocument(objects, session.documentKey, session.announced);
     } catch (error) {
-      // The write may have succeeded anyway. Its storage is then not counted until garbage collection, a day later, or until
-      // completion.
+      // The write may have succeeded anyway. Its storage is then not counted until garbage collection, a day later, or
+      // until completion.
       await store.releaseUpload(project, id).catch(() => undefined);
       throw error;
     }

@@ -51,8 +51,8 @@ export function jobChanges(context: StoreContext) {
     }));
   return {
     /**
-     * Replaces the job's document. Only name, priority, labels, notes, ranks, limits and overrides may differ, and steps
-     * that replace epochs with what follows from them.
+     * Replaces the job's document. Only name, priority, labels, notes, ranks, limits and overrides may differ, and
+     * steps that replace epochs with what follows from them.
      * @throws `version_mismatch` when the job has changed since `before`; `job_final` for changes of anything
      *   but name, labels and notes
      */

@@ -94,9 +94,9 @@ async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Wor
 }
 
 /**
- * Removes what garbage collection removes after its grace period, a day. These are documents of unacknowledged jobs, whose API
- * was killed between a job's document and its record, and probes of the store by an API that was killed. Any other
- * leftover is orphaned.
+ * Removes what garbage collection removes after its grace period, a day. These are documents of unacknowledged jobs,
+ * whose API was killed between a job's document and its record, and probes of the store by an API that was killed. Any
+ * other leftover is orphaned.
  */
 function withoutCollected(orphans: readonly string[]): string[] {
   const jobOf = (key: string) => /^jobs\/([^/]+)\//.exec(key)?.[1] ?? '';

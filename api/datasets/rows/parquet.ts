@@ -6,7 +6,8 @@ import type { RowsDeps } from './deps.js';
 
 /**
  * Yields the rows of a Parquet file. Its tables are found from its end, so the file is stored until all of it has been
- * read. Meanwhile it is stored like a dataset that is not recorded: garbage collection removes it if the server dies here.
+ * read. Meanwhile it is stored like a dataset that is not recorded: garbage collection removes it if the server dies
+ * here.
  */
 export async function* parquetRows(
   body: AsyncIterable<Uint8Array>,

@@ -30,7 +30,8 @@
 --   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was
 --                                              copied from it; 'model', version and URI of a folder -> id of the model
 --   <prefix>:model:<id>, <index>:models  as for datasets
---   <prefix>:sweep:<id>, <index>:sweeps  as for datasets;  <prefix>:active-sweeps  hash  id of each sweep with unfinished work -> its project
+--   <prefix>:sweep:<id>, <index>:sweeps  as for datasets
+--   <prefix>:active-sweeps              hash    id of each sweep with unfinished work -> its project
 --   <prefix>:projects                  set     names of projects that have or had records, except 'default'
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields:
 --                                              state/access/api-keys.ts); after a rotation one per secret, the older
@@ -56,7 +57,8 @@
 --   <prefix>:leases                    zset    job id -> end of its lease (ms, server clock)
 --   <prefix>:wait-deadlines            zset    waiting job id -> deadline of its wait (ms, server clock)
 --   <prefix>:restore                   string  exists while lost records are restored; expires
---   <prefix>:collection-lock                string  exists until the next server may collect garbage in the object store; expires
+--   <prefix>:collection-lock                string  exists until the next server may collect garbage in the object
+--                                                   store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms),
 --                                              retiring ('1': its machine will be terminated)
 --   <prefix>:drained                   zset    machine id -> time at which it reported that it is drained (ms), for a

@@ -3,7 +3,8 @@
 -- call: job_id, at, if_versions [the state_version that the change is based on], spec (JSON), fields {field: text},
 --       changed [names of the changed parts]
 -- Returns: ok, record, history
--- Errors: job_not_found, job_final (changes of anything but name, labels and notes), version_mismatch, ranks_quota_exceeded
+-- Errors: job_not_found, job_final (changes of anything but name, labels and notes), version_mismatch,
+--         ranks_quota_exceeded
 -- Events: job.updated
 
 local job, problem = load_called_job()
