@@ -57,8 +57,8 @@
 --   <prefix>:leases                    zset    job id -> end of its lease (ms, server clock)
 --   <prefix>:wait-deadlines            zset    waiting job id -> deadline of its wait (ms, server clock)
 --   <prefix>:restore                   string  exists while lost records are restored; expires
---   <prefix>:collection-lock                string  exists until the next server may collect garbage in the object
---                                                   store; expires
+--   <prefix>:collection-lock           string  exists until the next server may collect garbage in the object store;
+--                                              expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms),
 --                                              retiring ('1': its machine will be terminated)
 --   <prefix>:drained                   zset    machine id -> time at which it reported that it is drained (ms), for a

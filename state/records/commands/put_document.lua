@@ -1,8 +1,7 @@
 -- Stores the record of a dataset, a model or a sweep.
 --
 -- call: kind ('dataset' | 'model' | 'sweep'), id, project, name, document (JSON), bytes, copy_of (source of the copy)
--- or absent,
---       upload_id (source of a dataset), ttl_ms, or absent; base (model under an adapter) or absent
+--       or absent, upload_id (source of a dataset), ttl_ms, or absent; base (model under an adapter) or absent
 -- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again:
 --          it may have been deleted since
 -- Errors: storage_quota_exceeded, model_not_found (the base was deleted)
