@@ -12,7 +12,7 @@ export interface Placed {
   at: number;
 }
 
-export interface XAxis {
+interface XAxis {
   /** Returns the positions of points, ascending. */
   positions(points: readonly Placed[]): number[];
   format(value: number): string;
