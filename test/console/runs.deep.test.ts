@@ -256,6 +256,28 @@ t.test('one run, live', { skip }, async (t) => {
     await page.waitForSelector('.live', { state: 'detached' });
   });
 
+  await t.test('at its end everything is read, before it no longer counts as live', async (t) => {
+    const ending = await stack.createJob({ name: 'ending' });
+    const holder = await claimAndTrain(stack.store, ending.id, { steps: 5 });
+    await open(`#/runs/${ending.id}?tab=attempts`);
+    await page.waitForSelector('.live');
+    await page.waitForSelector('td:has-text("test-worker")');
+    const last = progressOf(10, 10);
+    const evaluations = { validation: { step: 10, loss: 2, best_step: 5, best_loss: 1.5 } };
+    await stack.store.report(ending.id, holder, [metricOf(10)], { ...last, evaluations }, { batch: 6 });
+    await stack.store.commitCheckpoint(ending.id, holder, checkpointOf(ending.id, 10));
+    await stack.store.finishJob(ending.id, holder, 'succeeded', { reason: 'completed' });
+    await page.waitForSelector('.live', { state: 'detached' });
+    t.equal(await page.locator('.badge').first().textContent(), 'succeeded');
+    t.match(await page.locator('main tbody tr').first().textContent(), /succeeded/, 'the attempt has ended');
+    await page.click('role=tab[name=overview]');
+    const figures = (await page.textContent('.figures')) ?? '';
+    for (const figure of ['Step10 / 10', 'Best evaluation1.5000', 'Ranks– of', 'Time left–'])
+      t.ok(figures.includes(figure), `${figure} in ${figures}`);
+    await page.click('role=tab[name=checkpoints]');
+    t.match(await page.locator('[aria-label=Checkpoints] tbody tr').first().textContent(), /^10newest/);
+  });
+
   await t.test('an error of an action stays until it is read', async (t) => {
     const other = await stack.createJob({ name: 'other' });
     await open(`#/runs/${other.id}`);

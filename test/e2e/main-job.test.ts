@@ -78,6 +78,13 @@ t.test('the uninterrupted job reports its progress', async (t) => {
   const least = estimate?.bytes.total ?? Number.POSITIVE_INFINITY;
   for (const { memory_bytes } of metrics)
     t.ok(memory_bytes >= least && memory_bytes < least + 2 ** 30, `${memory_bytes} of ${least} and Node.js`);
+  const uses = metrics.flatMap(({ system }) => (system ? [system] : []));
+  t.ok(uses.length > 0, 'the use of the rank was measured');
+  for (const { cpu, memory_bytes, sent_bytes } of uses) {
+    t.ok(cpu.length === 1 && (cpu[0] ?? 0) > 0, `${cpu} busy cores`);
+    t.ok((memory_bytes[0] ?? 0) > 2 ** 20);
+    t.same(sent_bytes, [0], 'one rank has nobody to send to');
+  }
 });
 
 t.test('its last checkpoint continues a text like the exported model', async (t) => {

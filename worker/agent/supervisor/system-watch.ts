@@ -6,8 +6,8 @@ type Measured = Pick<HeartbeatMessage, 'memory_bytes' | 'cpu_seconds' | 'sent_by
 
 /** Ranks whose use is stored. With the interval this bounds what the metrics of a job need. */
 const MEASURED_RANKS = 16;
-/** Least time between two measurements. The first one of a world comes sooner, as a training may be short. */
-const INTERVAL_S = { first: 0.5, next: 5 };
+/** Time between two measurements. The first one comes with the second heartbeats, as a training may be short. */
+const INTERVAL_S = { first: 0, next: 5 };
 
 export class SystemWatch {
   /** By rank. */
@@ -34,7 +34,7 @@ export class SystemWatch {
       const [now, before] = [this.newest[rank], this.previous[rank]];
       if (now === undefined || before === undefined) return null;
       const seconds = now.uptime_seconds - before.uptime_seconds;
-      if (seconds < this.intervalS) return null;
+      if (seconds <= this.intervalS) return null;
       use.cpu.push(rounded((now.cpu_seconds - before.cpu_seconds) / seconds, 100));
       use.memory_bytes.push(now.memory_bytes);
       use.sent_bytes.push(rounded((now.sent_bytes - before.sent_bytes) / seconds, 1));
