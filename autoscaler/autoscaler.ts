@@ -231,7 +231,7 @@ export class Autoscaler {
 
   private async act(policy: PoolPolicy, decision: Decision, until: number): Promise<void> {
     const { capacity, log, metrics } = this.options;
-    const { actions, saving, report } = decision;
+    const { actions, saving, report, state } = decision;
     const { pool } = policy;
     await this.tell(pool, decision);
     await capacity.hold(policy, saving).catch((error: unknown) => {
@@ -244,7 +244,7 @@ export class Autoscaler {
     for (const action of actions) {
       if (performance.now() > until || this.stopping.signal.aborted) return;
       try {
-        const done = await this.perform(policy, action);
+        const done = await this.perform(policy, action, state);
         metrics.acted(pool, action, done ? undefined : 'busy');
         const { desired_ranks, provisioned_ranks } = report;
         log.info(
@@ -274,10 +274,10 @@ export class Autoscaler {
   }
 
   /** Returns false if the machine turned out to be in use, or its jobs fit on no others any more. */
-  private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
+  private async perform(policy: PoolPolicy, action: Action, state: PoolState): Promise<boolean> {
     const { store, capacity } = this.options;
     if (action.kind === 'set_size') {
-      await capacity.want(policy, action.type, action.machines);
+      await capacity.want(policy, action.type, action.machines, state.save_seconds ?? null);
       return true;
     }
     const workers = await store.listWorkers(policy.pool);

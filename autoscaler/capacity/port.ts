@@ -25,8 +25,9 @@ export interface Capacity {
   view(policy: PoolPolicy): Promise<CapacityView>;
   /**
    * Sets the number of machines of a type, without those that are leaving. Never ends a machine that exists.
+   * @param saveSeconds longest save that agents of the pool reported; null: none did
    */
-  want(policy: PoolPolicy, type: string, machines: number): Promise<void>;
+  want(policy: PoolPolicy, type: string, machines: number, saveSeconds: number | null): Promise<void>;
   /**
    * Ends a machine and decrements the size of its type. A machine that is leaving already need not wait any
    * longer.

@@ -97,6 +97,8 @@ export interface PoolState {
   gangs: Record<string, GangState>;
   /** Reasons that were last reported to the waiting jobs, by id. */
   wait_reasons: Record<string, WaitReason>;
+  /** Longest save that agents of the pool last reported; absent before the first report. */
+  save_seconds?: number;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }

@@ -43,6 +43,8 @@ export class KubernetesCapacity implements Capacity {
   private readonly clock: () => number;
   /** Pods that failed at their start, with the time at which they are deleted. */
   private readonly kept = new Map<string, number>();
+  /** Longest saves of pools, when machines were last requested. */
+  private readonly saveSeconds = new Map<string, number | null>();
 
   constructor(private readonly options: KubernetesCapacityOptions) {
     const { api, log, clock = Date.now } = options;
@@ -73,7 +75,13 @@ export class KubernetesCapacity implements Capacity {
     return view;
   }
 
-  async want(policy: PoolPolicy, name: string, machines: number): Promise<void> {
+  async want(
+    policy: PoolPolicy,
+    name: string,
+    machines: number,
+    saveSeconds: number | null = null,
+  ): Promise<void> {
+    this.saveSeconds.set(policy.pool, saveSeconds);
     const type = typeOf(policy.types, name);
     const live = this.liveOf(policy, name);
     this.backoff.want(keyOf(policy.pool, name), machines);
@@ -160,7 +168,7 @@ export class KubernetesCapacity implements Capacity {
   }
 
   private async createOne(policy: PoolPolicy, type: MachineType, number: number): Promise<void> {
-    await this.pods.create(podOf(policy, type, number));
+    await this.pods.create(podOf(policy, type, number, this.saveSeconds.get(policy.pool) ?? null));
     this.options.log.info({ pool: policy.pool, type: type.name, number }, 'pod requested');
   }
 

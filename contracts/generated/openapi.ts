@@ -6181,6 +6181,7 @@ export interface components {
          *       "problem": null,
          *       "numerics": "cpu-avx2/2",
          *       "memory_bytes": 68719476736,
+         *       "save_seconds": 8.5,
          *       "gpus": [],
          *       "answer_gpus": [],
          *       "avoided": [
@@ -6223,6 +6224,8 @@ export interface components {
             answer_gpus: components["schemas"]["WorkerGpu"][];
             /** @description Host memory that its processes may use, including the limit of its container. */
             memory_bytes: number;
+            /** @description Longest time in which the worker expected to save a job that it leads, from measured saves; null before the first one. */
+            save_seconds: number | null;
             /** @description Workers with a failed connection to or from this one. An affected job is not placed on both until `until`. */
             avoided: components["schemas"]["AvoidedWorker"][];
             last_seen: components["schemas"]["Time"];

@@ -3538,6 +3538,9 @@ class Worker(TypedDict):
     """GPUs that answer samples and run no ranks; empty when the CPU answers."""
     memory_bytes: int
     """Host memory that its processes may use, including the limit of its container."""
+    save_seconds: Optional[float]
+    """Longest time in which the worker expected to save a job that it leads, from measured saves;
+    null before the first one."""
     avoided: List[AvoidedWorker]
     """Workers with a failed connection to or from this one. An affected job is not placed on both
     until `until`."""

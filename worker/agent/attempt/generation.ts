@@ -192,6 +192,7 @@ export class Generation implements WorldListener {
   onShard(rank: number, message: ShardMessage): void {
     this.ctx.deps.metrics.shardStored(message);
     this.estimate.stored(rank, message);
+    this.ctx.deps.drain.expectSave(this.estimate.saveMs ?? 0);
     this.saves.shard(rank, message);
   }
 
