@@ -159,7 +159,7 @@ export class Autoscaler {
       [...decisions].map(([{ pool }, { report }]): [string, PoolReport] => [pool, report]),
     );
     for (const [pool, report] of reports) metrics.decided(pool, report);
-    metrics.launching(reports);
+    metrics.showing(reports);
     return { decisions, reports, until: began + LEASE_MS - LEASE_MARGIN_MS };
   }
 
@@ -265,7 +265,7 @@ export class Autoscaler {
     const { store, metrics, log } = this.options;
     const types = Object.entries(report.machines).map(([type, counts]) => ({ type, ...counts }));
     try {
-      await store.noteMachines(pool, { types, problems: [...report.problems] });
+      await store.noteMachines(pool, { types, problems: [...report.problems], pods: [...report.pods] });
       for (const { job_id, reason, message } of explain) await store.explainWait(job_id, reason, message);
     } catch (error) {
       metrics.failed('job_store');

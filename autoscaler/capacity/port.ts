@@ -1,3 +1,4 @@
+import type { PoolPod } from '../../contracts/index.js';
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { LaunchProblem, Machine } from '../controller/types.js';
 
@@ -9,6 +10,8 @@ export interface CapacityView {
   /** Requested machines by type, without those that are leaving. */
   wanted: Record<string, number>;
   problems: LaunchProblem[];
+  /** Where machines are pods. */
+  pods?: PoolPod[];
 }
 
 /**

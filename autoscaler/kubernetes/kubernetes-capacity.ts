@@ -8,6 +8,7 @@ import { KubernetesError } from './errors.js';
 import { problemOfEnd, problemOfPending, problemOfRefusal } from './launch-problems.js';
 import type { Machine } from './pod.js';
 import { podOf } from './pod-manifest.js';
+import { podStatuses } from './pod-status.js';
 import { PodWatch } from './pod-watch.js';
 import type { PodsApi } from './pods-api.js';
 
@@ -59,7 +60,8 @@ export class KubernetesCapacity implements Capacity {
   }
 
   async view(policy: PoolPolicy): Promise<CapacityView> {
-    const view: CapacityView = { machines: [], wanted: {}, problems: [] };
+    const pods = this.pods.list().filter(({ pool }) => pool === policy.pool);
+    const view: CapacityView = { machines: [], wanted: {}, problems: [], pods: podStatuses(pods) };
     for (const type of policy.types) {
       const { name } = type;
       for (const { id, phase, started_at } of this.podsOf(policy, name)) {
