@@ -18,7 +18,7 @@ interface Finished {
   step: number;
   state_digest: string | null;
   /** Steps up to `step` without metrics. */
-  missing_steps: number;
+  missing_steps: number[];
 }
 
 export interface Compared extends Finished {
@@ -98,10 +98,12 @@ export class PodJobs {
       (job) => (job.latest_checkpoint?.step ?? 0) > progress.step,
     );
     const step = saved?.step ?? 0;
+    // Metrics of the checkpoint's step may come after it.
+    await this.client.jobs.until(id, (job) => job.progress.step > step);
     const reported = new Set((await collect(this.client.jobs.metrics(id))).map((metrics) => metrics.step));
     const missing = Array.from({ length: step }, (_, i) => i + 1).filter((each) => !reported.has(each));
     const state = saved?.state_digest ?? null;
-    this.finished.push({ name, step, state_digest: state, missing_steps: missing.length });
+    this.finished.push({ name, step, state_digest: state, missing_steps: missing });
     await this.client.jobs.cancel(id);
   }
 

@@ -179,6 +179,6 @@ class Soak {
 function findingsOf({ name, step, state_digest, expected, missing_steps }: Compared): string[] {
   return [
     ...(expected === null || state_digest !== expected ? [`${name}: other bits at step ${step}`] : []),
-    ...(missing_steps > 0 ? [`${name}: ${missing_steps} steps were not reported`] : []),
+    ...missing_steps.map((missing) => `${name}: step ${missing} was not reported`),
   ];
 }

@@ -1,21 +1,16 @@
-/**
- * A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests.
- */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+/** A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests. */
 import { programPath } from '../../platform/process/programs.js';
-import { projectRoot } from '../../platform/process/root.js';
 import type { KubeObject } from '../../platform/testing/kubernetes/client.js';
-import { type AuditEvent, ControlPlane } from '../../platform/testing/kubernetes/control-plane.js';
+import {
+  AUTOSCALER,
+  type AuditEvent,
+  ControlPlane,
+} from '../../platform/testing/kubernetes/control-plane.js';
 import { AutoscalerProcess } from './autoscaler-process.js';
 import { Cluster } from './cluster.js';
 import type { Owner } from './stack.js';
 
-const run = promisify(execFile);
-
 export const NAMESPACE = 'training';
-const ACCOUNT = 'zerofleet-autoscaler';
 export const IMAGE = 'worker:1';
 
 interface KubernetesStackOptions {
@@ -58,10 +53,7 @@ export class KubernetesStack {
     await plane.client.post('/api/v1/namespaces', { metadata: { name: NAMESPACE } });
     const config = { metadata: { name: 'zerofleet' }, data: cluster.env };
     await plane.client.post(`/api/v1/namespaces/${NAMESPACE}/configmaps`, config);
-    const rights = join(projectRoot(), 'infra', 'kubernetes', 'base', 'autoscaler-rights.yaml');
-    const admin = await plane.adminKubeconfig(NAMESPACE);
-    await run(join(plane.bin, 'kubectl'), ['--kubeconfig', admin, 'apply', '-f', rights]);
-    const kubeconfig = await plane.kubeconfig(ACCOUNT, await plane.tokenOf(NAMESPACE, ACCOUNT), NAMESPACE);
+    const kubeconfig = await plane.autoscalerKubeconfig(NAMESPACE);
     const env = { ...cluster.env, KUBECONFIG: kubeconfig };
     const autoscaler = AutoscalerProcess.start(t, 'kubernetes', pools, env);
     return new KubernetesStack(cluster, plane, autoscaler);
@@ -93,7 +85,7 @@ export class KubernetesStack {
 
   /** Requests of the autoscaler, from the audit log. */
   async requests(): Promise<AuditEvent[]> {
-    const user = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`;
+    const user = `system:serviceaccount:${NAMESPACE}:${AUTOSCALER}`;
     return (await this.plane.audit()).filter((event) => event.user.username === user);
   }
 
