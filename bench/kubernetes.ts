@@ -30,8 +30,8 @@ import { AUTOSCALER, ControlPlane, whyNoKubernetes } from '../platform/testing/k
 import { startTestRedis } from '../platform/testing/redis.js';
 import { type JobStore, openJobStore } from '../state/index.js';
 import { createTestJob } from '../state/testing/jobs.js';
+import { memoryOf } from './memory/process-memory.js';
 import { benchOptions, count } from './options.js';
-import { memoryOf } from './process-memory.js';
 import { median, report } from './report.js';
 
 const options = benchOptions({ rounds: count(20), pods: count(1_000), seconds: count(60) });

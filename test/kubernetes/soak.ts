@@ -37,8 +37,7 @@ const MAX_SERVER_AWAY_MS = 10_000;
 const POOLS = [
   {
     pool: 'default',
-    // Pods must not go while a job that was disturbed waits.
-    idle_seconds: 20,
+    idle_seconds: 5,
     move_seconds: null,
     types: [{ name: 'node', slots: 1, max: NODES, kubernetes: POD }],
   },
