@@ -4,9 +4,9 @@
  * - `delay`: from the record of a job of three machines to the last request of a machine, on stand-ins in memory for
  *   Kubernetes and Slurm, and over HTTP for AWS, in turn. The autoscaler decides when the record is there; in
  *   production it decides every ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS.
- * - `rest`, `scale-up`, `launch`, `observed`, `start`: an autoscaler in its own process on a real control plane
- *   (tools/test/kubernetes/build.sh). Requests are those of the server's audit log, without the pods' own agents: there are
- *   no nodes. `observed` has all pods, of which each is changed once.
+ * - `rest`, `scale-up`, `launch`, `observed`, `start`: an autoscaler in its own process on a real control plane without
+ *   nodes (tools/test/kubernetes/build.sh). Requests are those of the server's audit log. `observed` has all pods, of
+ *   which each is changed once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests. */
+/**
+ * A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests.
+ */
 import { programPath } from '../../platform/process/programs.js';
 import type { KubeObject } from '../../platform/testing/kubernetes/client.js';
 import {
