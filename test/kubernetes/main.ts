@@ -28,6 +28,12 @@ export async function main(args: string[]): Promise<void> {
     return;
   }
   const ends: (() => unknown)[] = [];
+  const endAll = async () => {
+    for (const end of ends.splice(0)) await end();
+  };
+  // The control plane's programs would outlive this process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void endAll().finally(() => process.exit(1)));
   try {
     const report = await runSoak(
       { teardown: (end: () => unknown) => ends.unshift(end) },
@@ -41,6 +47,6 @@ export async function main(args: string[]): Promise<void> {
     process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
     process.exitCode = report.findings.length === 0 ? 0 : 1;
   } finally {
-    for (const end of ends) await end();
+    await endAll();
   }
 }

