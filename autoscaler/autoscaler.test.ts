@@ -34,8 +34,13 @@ class NamedMachines implements Capacity {
     return { machines, wanted: { ...this.wanted }, problems: [] };
   }
 
-  async want(_policy: PoolPolicy, type: string, machines: number): Promise<void> {
-    this.asked.push(`set_size ${type} ${machines}`);
+  async want(
+    _policy: PoolPolicy,
+    type: string,
+    machines: number,
+    saveSeconds: number | null = null,
+  ): Promise<void> {
+    this.asked.push(`set_size ${type} ${machines}${saveSeconds === null ? '' : `, saves: ${saveSeconds} s`}`);
     this.wanted[type] = machines;
     while (this.machines.size < machines) this.machines.set(`i-${this.machines.size + 1}`, type);
   }
@@ -83,6 +88,23 @@ async function value(metrics: AutoscalerMetrics, name: string): Promise<number> 
   const line = text.split('\n').find((each) => each.startsWith(`zerofleet_autoscaler_${name} `));
   return Number(line?.split(' ').at(-1));
 }
+
+t.test('machines are requested with the longest save of the pool, also by the next leader', async (t) => {
+  const { pool, capacity, create, announce, time } = await start(t);
+  const first = create();
+  await pool.job({ min: 4 });
+  await first.reconcile();
+  await pool.store.announceWorker(testWorker('w', 4, { machine: 'i-1', save_seconds: 300 }), LEASE_MS);
+  await first.reconcile();
+  await first.close();
+  await announce('w', 'i-1');
+  time.now += 1_000;
+  const second = create();
+  t.teardown(() => second.close());
+  await pool.job({ min: 8 });
+  await second.reconcile();
+  t.same(capacity.asked, ['set_size m 1', 'set_size m 3, saves: 300 s']);
+});
 
 t.test('scales up for a queued job and down when the job is done', async (t) => {
   const { pool, capacity, metrics, time, create, announce } = await start(t);

@@ -159,7 +159,7 @@ export class Autoscaler {
       [...decisions].map(([{ pool }, { report }]): [string, PoolReport] => [pool, report]),
     );
     for (const [pool, report] of reports) metrics.decided(pool, report);
-    metrics.launching(reports);
+    metrics.showing(reports);
     return { decisions, reports, until: began + LEASE_MS - LEASE_MARGIN_MS };
   }
 
@@ -231,7 +231,7 @@ export class Autoscaler {
 
   private async act(policy: PoolPolicy, decision: Decision, until: number): Promise<void> {
     const { capacity, log, metrics } = this.options;
-    const { actions, saving, report } = decision;
+    const { actions, saving, report, state } = decision;
     const { pool } = policy;
     await this.tell(pool, decision);
     await capacity.hold(policy, saving).catch((error: unknown) => {
@@ -244,7 +244,7 @@ export class Autoscaler {
     for (const action of actions) {
       if (performance.now() > until || this.stopping.signal.aborted) return;
       try {
-        const done = await this.perform(policy, action);
+        const done = await this.perform(policy, action, state);
         metrics.acted(pool, action, done ? undefined : 'busy');
         const { desired_ranks, provisioned_ranks } = report;
         log.info(
@@ -265,7 +265,7 @@ export class Autoscaler {
     const { store, metrics, log } = this.options;
     const types = Object.entries(report.machines).map(([type, counts]) => ({ type, ...counts }));
     try {
-      await store.noteMachines(pool, { types, problems: [...report.problems] });
+      await store.noteMachines(pool, { types, problems: [...report.problems], pods: [...report.pods] });
       for (const { job_id, reason, message } of explain) await store.explainWait(job_id, reason, message);
     } catch (error) {
       metrics.failed('job_store');
@@ -274,10 +274,10 @@ export class Autoscaler {
   }
 
   /** Returns false if the machine turned out to be in use, or its jobs fit on no others any more. */
-  private async perform(policy: PoolPolicy, action: Action): Promise<boolean> {
+  private async perform(policy: PoolPolicy, action: Action, state: PoolState): Promise<boolean> {
     const { store, capacity } = this.options;
     if (action.kind === 'set_size') {
-      await capacity.want(policy, action.type, action.machines);
+      await capacity.want(policy, action.type, action.machines, state.save_seconds ?? null);
       return true;
     }
     const workers = await store.listWorkers(policy.pool);

@@ -59,6 +59,11 @@ export class AutoscalerMetrics {
     'Machine types whose requested machines cannot be launched now, by reason.',
     ['pool', 'type', 'code'],
   );
+  private readonly pods = this.gauge(
+    'pods',
+    '1 for each pod, by its node, phase and reason; at most 100 of a pool, those with a reason first.',
+    ['pool', 'type', 'pod', 'node', 'phase', 'reason'],
+  );
   private readonly actions = new Counter({
     name: `${PREFIX}actions_total`,
     help: 'Actions: changed sizes ("set_size"), machines whose jobs were asked to move ("vacate"), and terminated machines ("retire"), by reason. Reason "busy": not done, because the machine was in use or its jobs fit on no others.',
@@ -126,10 +131,13 @@ export class AutoscalerMetrics {
       this.unschedulable.set({ pool, reason }, count);
   }
 
-  /** Replaces the problems of all pools. */
-  launching(reports: ReadonlyMap<string, PoolReport>): void {
+  /** Replaces the problems and pods of all pools. */
+  showing(reports: ReadonlyMap<string, PoolReport>): void {
     this.launchProblems.reset();
-    for (const [pool, { problems }] of reports) {
+    this.pods.reset();
+    for (const [pool, { problems, pods }] of reports) {
+      for (const { name, type, node, phase, reason } of pods)
+        this.pods.set({ pool, type, pod: name, node: node ?? '', phase, reason: reason ?? '' }, 1);
       for (const { type, code } of problems) this.launchProblems.set({ pool, type, code }, 1);
     }
   }

@@ -7,8 +7,8 @@ import type { Job, Page } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack } from './api-stack.js';
 import { ask, latencyOf } from './http/load.js';
+import { memoryOf } from './memory/process-memory.js';
 import { benchOptions, count } from './options.js';
-import { memoryOf } from './process-memory.js';
 import { report } from './report.js';
 
 const { jobs, connections } = benchOptions({ jobs: count(10_000), connections: count(32) });

@@ -2,7 +2,7 @@
  * One rank of the `train` benchmark, a child process: receives its configuration, runs all steps, reports their phases.
  */
 import { endWithParent, type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
-import { proportionalBytes } from './process-memory.js';
+import { proportionalBytes } from './memory/process-memory.js';
 import type { Publication, RankReport } from './train-ranks.js';
 
 endWithParent();

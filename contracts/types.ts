@@ -92,6 +92,7 @@ export type ApiKeyRequest = Schemas['ApiKeyRequest'];
 export type Pool = Schemas['Pool'];
 export type Worker = Schemas['Worker'];
 export type LaunchProblem = Schemas['LaunchProblem'];
+export type PoolPod = Schemas['PoolPod'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];

@@ -84,7 +84,7 @@ t.test('no machine is vacated while a job waits for its group, or a job there is
   t.equal(movesFrom(['a'], { running: running({ move: [{ worker_id: 'c', ranks: 2 }] }) }), null);
 });
 
-t.test('machines that can be vacated together, those with the fewest ranks first', async (t) => {
+t.test('machines that can be vacated together, the cheapest moves first', async (t) => {
   const machines = ['a', 'b', 'c', 'd'].map((id) => ({ id: `m-${id}`, workers: [id] }));
   const pool = snapshotOf({
     workers: [...workers, workerOf('d')],
@@ -113,6 +113,27 @@ t.test('machines that can be vacated together, those with the fewest ranks first
     [],
     'idle machines are retired, not vacated',
   );
+  const gangOf = (placed: Record<string, number>) => [runningOf('gang', placed)];
+  const alone = runningOf('alone', { b: 3 });
+  t.strictSame(
+    [
+      ...vacatable(
+        { ...pool, running: [alone, ...gangOf({ a: 1, d: 7 }), runningOf('half', { c: 4 })] },
+        machines,
+      ),
+    ],
+    [
+      ['m-b', 3],
+      ['m-a', 8],
+    ],
+    'three ranks that restart cost less than eight, of which one moves',
+  );
+  const small = [workerOf('a', { slots: 2 }), workerOf('b'), workerOf('c')];
+  const full = snapshotOf({
+    workers: small,
+    running: [...gangOf({ a: 1, c: 8 }), runningOf('alone', { b: 6 })],
+  });
+  t.strictSame([...vacatable(full, machines)], [['m-a', 9]], 'the cheapest does not fit');
 });
 
 /** Pools whose jobs run, as `place` started them. */

@@ -37,22 +37,32 @@ export function vacate(snapshot: Snapshot, workerIds: readonly string[]): Move[]
 }
 
 /**
- * Selects machines that could be vacated one after the other, in each group those with the fewest ranks first.
+ * Selects machines that could be vacated one after the other, the cheapest moves first: those that restart the fewest
+ * ranks.
  * @returns for each machine the ranks of the jobs that would restart
  */
 export function vacatable(snapshot: Snapshot, machines: readonly VacatedMachine[]): Map<string, number> {
   const ranks = ranksByWorker(snapshot.running);
+  const restarts = restartsByWorker(snapshot.running);
   const groupOf = new Map(snapshot.workers.map(({ id, group }) => [id, group]));
-  const used = ({ workers }: VacatedMachine) => workers.reduce((sum, id) => sum + (ranks.get(id) ?? 0), 0);
+  const sumOf = (of: ReadonlyMap<string, number>, workers: readonly string[]) =>
+    workers.reduce((sum, id) => sum + (of.get(id) ?? 0), 0);
   const candidates = machines
-    .filter((machine) => used(machine) > 0)
-    .sort((a, b) => used(a) - used(b) || (a.id < b.id ? -1 : 1));
+    .map(({ id, workers }) => ({
+      id,
+      workers,
+      used: sumOf(ranks, workers),
+      restarts: sumOf(restarts, workers),
+    }))
+    .filter(({ used }) => used > 0)
+    .sort((a, b) => a.restarts - b.restarts || a.used - b.used || (a.id < b.id ? -1 : 1));
   const found = new Map<string, number>();
-  const full = new Set<string | undefined>();
+  /** Fewest ranks that found no room, by group. */
+  const full = new Map<string | undefined, number>();
   let present = snapshot;
-  for (const { id, workers } of candidates) {
+  for (const { id, workers, used } of candidates) {
     const group = groupOf.get(workers[0] ?? '');
-    if (full.has(group)) continue;
+    if (used >= (full.get(group) ?? Number.POSITIVE_INFINITY)) continue;
     const moves = vacate(present, workers);
     if (moves) {
       found.set(
@@ -60,7 +70,7 @@ export function vacatable(snapshot: Snapshot, machines: readonly VacatedMachine[
         moves.reduce((sum, { placements }) => sum + countRanks(placements), 0),
       );
       present = after(present, moves, workers);
-    } else full.add(group);
+    } else full.set(group, used);
   }
   return found;
 }
@@ -110,6 +120,16 @@ function after(snapshot: Snapshot, moves: readonly Move[], workerIds: readonly s
       return placements ? { ...job, placements, may_change: false } : job;
     }),
   };
+}
+
+/** Returns, for each worker, the ranks of the jobs that have a rank there. */
+function restartsByWorker(running: readonly RunningJob[]): Map<string, number> {
+  const restarts = new Map<string, number>();
+  for (const { placements } of running) {
+    const ranks = countRanks(placements);
+    for (const { worker_id } of placements) restarts.set(worker_id, (restarts.get(worker_id) ?? 0) + ranks);
+  }
+  return restarts;
 }
 
 function ranksByWorker(running: readonly RunningJob[]): Map<string, number> {

@@ -9,6 +9,7 @@ const programs = {
   sample: 'dist/ops/sample/main.js',
   gc: 'dist/ops/gc/main.js',
   chaos: 'compiled/test/chaos/main.js',
+  kubernetes: 'compiled/test/kubernetes/main.js',
   property: 'compiled/test/property/main.js',
 };
 

@@ -1,3 +1,4 @@
+import type { PoolPod } from '../../contracts/index.js';
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { LaunchProblem, Machine } from '../controller/types.js';
 
@@ -9,6 +10,8 @@ export interface CapacityView {
   /** Requested machines by type, without those that are leaving. */
   wanted: Record<string, number>;
   problems: LaunchProblem[];
+  /** Where machines are pods. */
+  pods?: PoolPod[];
 }
 
 /**
@@ -25,8 +28,9 @@ export interface Capacity {
   view(policy: PoolPolicy): Promise<CapacityView>;
   /**
    * Sets the number of machines of a type, without those that are leaving. Never ends a machine that exists.
+   * @param saveSeconds longest save that agents of the pool reported; null: none did
    */
-  want(policy: PoolPolicy, type: string, machines: number): Promise<void>;
+  want(policy: PoolPolicy, type: string, machines: number, saveSeconds: number | null): Promise<void>;
   /**
    * Ends a machine and decrements the size of its type. A machine that is leaving already need not wait any
    * longer.

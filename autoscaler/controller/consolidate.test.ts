@@ -1,6 +1,15 @@
 import t from 'tap';
 import { runningOf, snapshotOf, waitingOf, workerOf } from '../../scheduler/testing/pool.js';
-import { decided, IDLE_S, machine, type Scene, SECOND_MS, worker } from '../testing/scene.js';
+import {
+  decided,
+  IDLE_S,
+  idleFor,
+  machine,
+  retire,
+  type Scene,
+  SECOND_MS,
+  worker,
+} from '../testing/scene.js';
 import { jobOf, NOW } from '../testing/world.js';
 import type { PoolState } from './types.js';
 
@@ -45,6 +54,30 @@ t.test('a machine whose jobs fit elsewhere is vacated when it has cost more than
     decided(scene(before(seconds), { snapshot: { jobs, scheduling: wide } })).actions;
   t.same(larger(PAYS_S), [], 'twice as many ranks restart');
   t.same(larger(IDLE_S + MOVE_S / 2), [vacate('a')]);
+});
+
+t.test('the empty machine ends, and the one whose move restarts the fewest ranks is vacated', async (t) => {
+  const ids = ['a', 'b', 'c', 'empty'];
+  const placed = [runningOf('gang', { 'w-a': 1, 'w-b': 3 }), runningOf('alone', { 'w-c': 2 })];
+  const due = NOW - 10 * PAYS_S * SECOND_MS;
+  const { actions } = decided({
+    policy: { idle_seconds: IDLE_S, move_seconds: MOVE_S },
+    snapshot: {
+      jobs: [jobOf('gang', { need: 4, held: 4 }), jobOf('alone', { need: 2, held: 2 })],
+      machines: ids.map((id) => machine(id)),
+      workers: ids.map((id) => worker(id, { busy: id !== 'empty' })),
+      scheduling: snapshotOf({
+        workers: ids.map((id) => workerOf(`w-${id}`, { slots: 4 })),
+        running: placed,
+      }),
+    },
+    state: {
+      observed_at: NOW - 10 * SECOND_MS,
+      machines: { empty: idleFor(IDLE_S) },
+      vacatable_since: { a: due, c: due },
+    },
+  });
+  t.same(actions, [retire('empty', 'idle'), vacate('c')], 'two ranks restart, not four');
 });
 
 t.test('the timer restarts when the jobs do not fit any more, and after a long gap', async (t) => {

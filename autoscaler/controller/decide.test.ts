@@ -2,7 +2,7 @@ import t from 'tap';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { MAX_GAP_MS } from './observe.js';
 
-const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
+const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4, save_seconds: null };
 const setSize = (type: string, machines: number) => ({ kind: 'set_size', type, machines });
 
 t.test('does nothing without demand and machines', async (t) => {

@@ -68,6 +68,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
       vacatable_since,
       gangs: heldGangs(gangs, demand.admitted),
       wait_reasons: Object.fromEntries(reasons),
+      ...(observation.save_seconds !== undefined && { save_seconds: observation.save_seconds }),
       spent,
     },
     report: reportOf(plan, demand, reasons),

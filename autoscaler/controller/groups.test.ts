@@ -128,6 +128,7 @@ function ranks(
       busy: false,
       draining: false,
       retiring: false,
+      save_seconds: null,
     }),
   );
   return ranksForGroups(jobs, workers, growth, most);

@@ -31,6 +31,15 @@ const stateOf = (before: MachineState | null, workers: WorkerView[], state: Part
 const MISSING: MachineState = { known: false, idle_since: null, missing: { since: NOW - 1000, timeouts: 0 } };
 const IDLE: MachineState = { known: true, idle_since: NOW - 7_000, missing: null };
 
+t.test('the longest save that agents report is that of the pool, and stays when they are gone', async (t) => {
+  const after = (workers: WorkerView[], stored?: number) =>
+    observed({ workers, state: stored === undefined ? {} : { save_seconds: stored } }).save_seconds;
+  t.equal(after([]), undefined);
+  t.equal(after([worker('a'), worker('b', { save_seconds: 3 }), worker('c', { save_seconds: 40 })]), 40);
+  t.equal(after([worker('a')], 40), 40);
+  t.equal(after([worker('a', { save_seconds: 5 })], 40), 5, 'the jobs of now count');
+});
+
 t.test('a machine without an agent counts as missing from now on', async (t) => {
   t.same(stateOf(null, []), { known: false, idle_since: null, missing: { since: NOW, timeouts: 0 } });
   t.same(stateOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, timeouts: 0 } });

@@ -39,6 +39,8 @@ export interface Observation {
   unlisted_since: PoolState['unlisted_since'];
   /** Number of machines that may not be listed yet. */
   unlisted: number;
+  /** Longest save that agents of the pool last reported. */
+  save_seconds?: number;
   /** By name, in the order of the policy. */
   types: ReadonlyMap<string, KnownType>;
 }
@@ -82,7 +84,18 @@ export function observe(
     unlisted_since: unlistedSince,
     unlisted,
     types,
+    ...longestSave(snapshot.workers, stored),
   };
+}
+
+/** Pools without agents, and agents before their first save, report none. */
+function longestSave(
+  workers: readonly WorkerView[],
+  { save_seconds }: PoolState,
+): Pick<PoolState, 'save_seconds'> {
+  const reported = workers.flatMap(({ save_seconds }) => save_seconds ?? []);
+  const longest = reported.length > 0 ? Math.max(...reported) : save_seconds;
+  return longest === undefined ? {} : { save_seconds: longest };
 }
 
 function workersByMachine(workers: readonly WorkerView[]): Map<string | null, WorkerView[]> {

@@ -84,6 +84,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
           busy,
           draining,
           retiring: agent === 'retiring',
+          save_seconds: null,
         },
       ];
     }),

@@ -22,6 +22,7 @@ export function reportOf(plan: Plan, demand: Demand, reasons: ReadonlyMap<string
     unschedulable: countReasons(reasons),
     machines: Object.fromEntries(machines),
     problems: snapshot.problems,
+    pods: snapshot.pods ?? [],
     idle_machines: observation.machines.filter(({ state }) => state.idle_since !== null).length,
     missing_agent_timeouts: observation.machines.reduce(
       (sum, { state }) => sum + (state.missing?.timeouts ?? 0),

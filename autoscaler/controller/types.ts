@@ -3,7 +3,7 @@
  * machines.
  */
 
-import type { LaunchProblem } from '../../contracts/index.js';
+import type { LaunchProblem, PoolPod } from '../../contracts/index.js';
 import type { Snapshot } from '../../scheduler/types.js';
 import type { JobDemandRecord as JobDemand, WorkerUse as WorkerView } from '../../state/index.js';
 
@@ -34,6 +34,8 @@ export interface PoolSnapshot {
   wanted: Readonly<Record<string, number>>;
   /** Reasons for which requested machines do not come. */
   problems: readonly LaunchProblem[];
+  /** Where machines are pods. */
+  pods?: readonly PoolPod[];
   /** Ids of machines whose agent has drained and waits to be ended. */
   drained: readonly string[];
   /** Maximum of ranks by project, for projects with a quota. */
@@ -97,6 +99,8 @@ export interface PoolState {
   gangs: Record<string, GangState>;
   /** Reasons that were last reported to the waiting jobs, by id. */
   wait_reasons: Record<string, WaitReason>;
+  /** Longest save that agents of the pool last reported; absent before the first report. */
+  save_seconds?: number;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -131,6 +135,7 @@ export interface PoolReport {
   /** By type: machines with an agent, without one, requested, and terminating. */
   machines: Record<string, { running: number; starting: number; requested: number; terminating: number }>;
   problems: readonly LaunchProblem[];
+  pods: readonly PoolPod[];
   idle_machines: number;
   /** Agents that do not report their machine. While there are any, no machine counts as missing its agent. */
   unidentified_agents: number;

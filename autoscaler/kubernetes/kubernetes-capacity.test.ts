@@ -56,7 +56,7 @@ function open(t: Test) {
 
 t.test('the cluster is the record of what was requested', async (t) => {
   const { cluster, capacity, create, view, viewWhen, creations } = open(t);
-  t.same(await view(capacity), { machines: [], wanted: { small: 0, large: 0 }, problems: [] });
+  t.same(await view(capacity), { machines: [], wanted: { small: 0, large: 0 }, problems: [], pods: [] });
   await capacity.want(policy, 'small', 3);
   await capacity.want(policy, 'small', 3);
   await capacity.want(policy, 'large', 1);
@@ -65,7 +65,7 @@ t.test('the cluster is the record of what was requested', async (t) => {
     [...cluster.pods.keys()],
     [podName(0), podName(1), podName(2), podName(0, 'large'), podName(0, 'large', 'other')],
   );
-  t.same(await capacity.view(policy), { machines: [], wanted: { small: 3, large: 1 }, problems: [] });
+  t.match(await capacity.view(policy), { machines: [], wanted: { small: 3, large: 1 }, problems: [] });
   cluster.start(podName(0));
   const { machines } = await viewWhen(capacity, (seen) => seen.machines.length === 1);
   t.match(machines, [{ id: `${podName(0)}.uid-3`, type: 'small', terminating: false }]);
@@ -241,6 +241,10 @@ t.test('why pods do not start, in the words of the cluster', async (t) => {
   cluster.change(podName(1), { conditions: [], containerStatuses: [{ state: { waiting } }] });
   const text = 'ImagePullBackOff: Back-off pulling image "worker:1"';
   t.match(await problemIs(text), { problems: [{ code: 'configuration' }] });
+  t.match((await view(capacity)).pods, [
+    { name: podName(1), phase: 'pending', node: null, ...waiting, log: null },
+    { name: podName(0), phase: 'running', reason: null, message: null },
+  ]);
   cluster.start(podName(1));
   await viewWhen(capacity, ({ problems }) => problems.length === 0);
 });
@@ -257,6 +261,13 @@ t.test(
     const { problems, wanted } = await viewWhen(capacity, () => ended.length === 2);
     t.match(problems, [
       { code: 'configuration', message: /ended at its start \(Error, exit code 1\): Redis is not available/ },
+    ]);
+    t.match((await view(capacity)).pods, [
+      {
+        ...{ name: podName(0), type: 'small', phase: 'ended', reason: 'Error' },
+        ...{ message: 'exit code 1', log: 'log\nRedis is not available' },
+      },
+      { name: podName(1) },
     ]);
     t.equal(wanted.small, 2, 'they are still owed');
     t.equal(creations(), 2);

@@ -8,6 +8,7 @@ import { KubernetesError } from './errors.js';
 import { problemOfEnd, problemOfPending, problemOfRefusal } from './launch-problems.js';
 import type { Machine } from './pod.js';
 import { podOf } from './pod-manifest.js';
+import { podStatuses } from './pod-status.js';
 import { PodWatch } from './pod-watch.js';
 import type { PodsApi } from './pods-api.js';
 
@@ -43,6 +44,8 @@ export class KubernetesCapacity implements Capacity {
   private readonly clock: () => number;
   /** Pods that failed at their start, with the time at which they are deleted. */
   private readonly kept = new Map<string, number>();
+  /** Longest saves of pools, when machines were last requested. */
+  private readonly saveSeconds = new Map<string, number | null>();
 
   constructor(private readonly options: KubernetesCapacityOptions) {
     const { api, log, clock = Date.now } = options;
@@ -57,7 +60,8 @@ export class KubernetesCapacity implements Capacity {
   }
 
   async view(policy: PoolPolicy): Promise<CapacityView> {
-    const view: CapacityView = { machines: [], wanted: {}, problems: [] };
+    const pods = this.pods.list().filter(({ pool }) => pool === policy.pool);
+    const view: CapacityView = { machines: [], wanted: {}, problems: [], pods: podStatuses(pods) };
     for (const type of policy.types) {
       const { name } = type;
       for (const { id, phase, started_at } of this.podsOf(policy, name)) {
@@ -73,7 +77,13 @@ export class KubernetesCapacity implements Capacity {
     return view;
   }
 
-  async want(policy: PoolPolicy, name: string, machines: number): Promise<void> {
+  async want(
+    policy: PoolPolicy,
+    name: string,
+    machines: number,
+    saveSeconds: number | null = null,
+  ): Promise<void> {
+    this.saveSeconds.set(policy.pool, saveSeconds);
     const type = typeOf(policy.types, name);
     const live = this.liveOf(policy, name);
     this.backoff.want(keyOf(policy.pool, name), machines);
@@ -160,7 +170,7 @@ export class KubernetesCapacity implements Capacity {
   }
 
   private async createOne(policy: PoolPolicy, type: MachineType, number: number): Promise<void> {
-    await this.pods.create(podOf(policy, type, number));
+    await this.pods.create(podOf(policy, type, number, this.saveSeconds.get(policy.pool) ?? null));
     this.options.log.info({ pool: policy.pool, type: type.name, number }, 'pod requested');
   }
 

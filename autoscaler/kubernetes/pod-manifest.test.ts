@@ -3,12 +3,13 @@ import { poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { nameOf } from './names.js';
 import { podOf } from './pod-manifest.js';
 
-function make(options: object, names = { pool: 'gpu', type: 'a100' }) {
+function make(options: object, saveSeconds: number | null = null) {
+  const names = { pool: 'gpu', type: 'a100' };
   const kubernetes = { image: 'worker:1', resources: { cpu: '2' }, ...options };
   const types = [{ name: names.type, slots: 4, max: 2, kubernetes }];
   const [policy] = poolPolicies(JSON.stringify([{ pool: names.pool, types }]));
   if (!policy?.types[0]) throw new Error('no type');
-  return podOf(policy, policy.types[0], 7);
+  return podOf(policy, policy.types[0], 7, saveSeconds);
 }
 
 t.test('a pod fulfils the restricted security standard, and its agent knows its machine', async (t) => {
@@ -95,6 +96,23 @@ t.test('the options of a type become those of its pods', async (t) => {
   t.notMatch(text, 'ZEROFLEET_DEVICE', 'an agent with GPUs uses them');
   t.match(text, '"name":"NCCL_DEBUG","value":"INFO"');
 });
+
+t.test(
+  'the grace period is that of the longest measured save, within bounds, unless it is configured',
+  async (t) => {
+    const graceOf = (saveSeconds: number | null, options: object = {}) => {
+      const text = JSON.stringify(make(options, saveSeconds));
+      const [, pod] = /"terminationGracePeriodSeconds":(\d+)/.exec(text) ?? [];
+      t.match(text, `"value":"sigterm:${pod}"`, 'its agent knows it');
+      return Number(pod);
+    };
+    t.equal(graceOf(null), 120);
+    t.equal(graceOf(3.2), 120);
+    t.equal(graceOf(400.5), 416, 'and the time of its last writes');
+    t.equal(graceOf(50_000), 3_600);
+    t.equal(graceOf(400, { drain_seconds: 30 }), 30);
+  },
+);
 
 t.test('names are those of hosts, and differ for identities that differ', async (t) => {
   const long = 'x'.repeat(63);

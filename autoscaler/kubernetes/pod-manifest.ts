@@ -14,11 +14,24 @@ export const ANNOTATIONS = {
 
 /** Folders that an agent writes to; its image is read-only. */
 const FOLDERS = { data: '/var/lib/zerofleet', tmp: '/tmp' };
+/** Bounds of a grace period that follows from measured saves; the first is the default. */
+const MIN_DRAIN_SECONDS = 120;
+const MAX_DRAIN_SECONDS = 3_600;
+/** Time for the last writes of an agent, and for its end. */
+const ENDING_SECONDS = 15;
 const GPU = /^(nvidia|amd)\.com\//;
 
-/** Returns the pod of a type's machine, as it is sent to the API server. */
-export function podOf({ pool }: Pick<PoolPolicy, 'pool'>, type: MachineType, number: number): object {
-  const options = optionsOf(type);
+/**
+ * Returns the pod of a type's machine, as it is sent to the API server.
+ * @param saveSeconds longest save that agents of the pool reported; null: none did
+ */
+export function podOf(
+  { pool }: Pick<PoolPolicy, 'pool'>,
+  type: MachineType,
+  number: number,
+  saveSeconds: number | null,
+): object {
+  const options = optionsOf(type, saveSeconds);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -40,13 +53,17 @@ export function podOf({ pool }: Pick<PoolPolicy, 'pool'>, type: MachineType, num
   };
 }
 
+type PodOptions = KubernetesOptions & { drain_seconds: number };
+
 /** @throws Error for a type without `kubernetes`, which the configuration refuses */
-function optionsOf({ name, kubernetes }: MachineType): KubernetesOptions {
+function optionsOf({ name, kubernetes }: MachineType, saveSeconds: number | null): PodOptions {
   if (!kubernetes) throw new Error(`the type ${name} declares no pod`);
-  return kubernetes;
+  const measured = Math.ceil(saveSeconds ?? 0) + ENDING_SECONDS;
+  const bounded = Math.min(MAX_DRAIN_SECONDS, Math.max(MIN_DRAIN_SECONDS, measured));
+  return { ...kubernetes, drain_seconds: kubernetes.drain_seconds ?? bounded };
 }
 
-function specOf(pool: string, type: MachineType, options: KubernetesOptions): object {
+function specOf(pool: string, type: MachineType, options: PodOptions): object {
   const { host_network: hostNetwork, shared_memory_mb: sharedMb } = options;
   return withoutUndefined({
     // An agent that ended is a machine that is gone: the controller decides whether there will be another.
@@ -75,7 +92,7 @@ function specOf(pool: string, type: MachineType, options: KubernetesOptions): ob
   });
 }
 
-function containerOf(pool: string, type: MachineType, options: KubernetesOptions): object {
+function containerOf(pool: string, type: MachineType, options: PodOptions): object {
   const { resources, shared_memory_mb: sharedMb } = options;
   return withoutUndefined({
     name: 'agent',
@@ -102,7 +119,7 @@ function containerOf(pool: string, type: MachineType, options: KubernetesOptions
   });
 }
 
-function environmentOf(pool: string, { slots }: MachineType, options: KubernetesOptions): object[] {
+function environmentOf(pool: string, { slots }: MachineType, options: PodOptions): object[] {
   const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   const values = {
     // An agent without GPUs of its own must not look for any.

@@ -32,6 +32,7 @@ export const worker = (on: string | null, fields: Partial<WorkerView> = {}): Wor
   busy: false,
   draining: false,
   retiring: false,
+  save_seconds: null,
   ...fields,
 });
 export const idleFor = (seconds: number): MachineState => ({

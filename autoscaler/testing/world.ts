@@ -128,6 +128,7 @@ export class World {
           busy: false,
           draining: false,
           retiring: false,
+          save_seconds: null,
         };
       }
     }

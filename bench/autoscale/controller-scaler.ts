@@ -93,6 +93,7 @@ function snapshotOf(fleet: Fleet, foresightSeconds: number): PoolSnapshot {
       busy: machine.jobs.size > 0,
       draining: fleet.isLeaving(machine) || machine.retiring,
       retiring: machine.retiring,
+      save_seconds: null,
     })),
     scheduling: fleet.snapshot(),
     machines: fleet.machines.map((machine) => ({

@@ -6077,12 +6077,34 @@ export interface components {
             /** @description Answer of the provider. */
             message: string;
         };
+        /** @description Machine that is a pod of Kubernetes, or requested as one. */
+        PoolPod: {
+            /** @description Name of the pod. */
+            name: string;
+            /** @description Name of its machine type. */
+            type: string;
+            /** @description Node that it was given; null before. */
+            node: string | null;
+            /**
+             * @description `pending`: waits for a node or its image. `leaving`: is being deleted. `ended`: its agent has ended.
+             * @enum {string}
+             */
+            phase: "pending" | "running" | "leaving" | "ended";
+            /** @description The cluster's word for why it does not start, leaves or ended; null for none. */
+            reason: string | null;
+            /** @description The cluster's explanation; null for none. */
+            message: string | null;
+            /** @description End of the log of an agent that has ended; null for none. */
+            log: string | null;
+        };
         /** @description Machines of a pool, and why requested ones do not come. */
         PoolMachines: {
             /** @description Machine types of the pool. */
             types: components["schemas"]["PoolMachineType"][];
             /** @description Failed launches of machines that are requested. */
             problems: components["schemas"]["LaunchProblem"][];
+            /** @description Pods, where machines come from Kubernetes: those with a reason first, then those that do not run. */
+            pods: components["schemas"]["PoolPod"][];
         };
         /**
          * @description Capacity and load of a pool.
@@ -6118,7 +6140,8 @@ export interface components {
          *             "code": "quota",
          *             "message": "You have requested more vCPU capacity than your current vCPU limit allows."
          *           }
-         *         ]
+         *         ],
+         *         "pods": []
          *       }
          *     }
          */
@@ -6181,6 +6204,7 @@ export interface components {
          *       "problem": null,
          *       "numerics": "cpu-avx2/2",
          *       "memory_bytes": 68719476736,
+         *       "save_seconds": 8.5,
          *       "gpus": [],
          *       "answer_gpus": [],
          *       "avoided": [
@@ -6223,6 +6247,8 @@ export interface components {
             answer_gpus: components["schemas"]["WorkerGpu"][];
             /** @description Host memory that its processes may use, including the limit of its container. */
             memory_bytes: number;
+            /** @description Longest time in which the worker expected to save a job that it leads, from measured saves; null before the first one. */
+            save_seconds: number | null;
             /** @description Workers with a failed connection to or from this one. An affected job is not placed on both until `until`. */
             avoided: components["schemas"]["AvoidedWorker"][];
             last_seen: components["schemas"]["Time"];

@@ -8,7 +8,6 @@ const parse = (kubernetes: object) =>
 t.test('a pod has an image, resources, and defaults', async (t) => {
   t.match(parse(POD)[0]?.types[0]?.kubernetes, {
     ...POD,
-    drain_seconds: 120,
     host_network: false,
     tolerations: [],
   });

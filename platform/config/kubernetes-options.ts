@@ -37,8 +37,8 @@ export const KubernetesOptions = Type.Object(
     volume_mounts: objects,
     /** Program of the agent and its arguments; by default the image's. */
     command: Type.Optional(Type.Array(Text, { minItems: 1, maxItems: 50 })),
-    /** Time between SIGTERM and SIGKILL, in which the agent saves and returns its jobs. */
-    drain_seconds: Type.Integer({ minimum: 10, maximum: 86_400, default: 120 }),
+    /** Time from SIGTERM to SIGKILL, in which the agent saves and returns its jobs; by default from measured saves. */
+    drain_seconds: Type.Optional(Type.Integer({ minimum: 10, maximum: 86_400 })),
   },
   { additionalProperties: false },
 );

@@ -41,6 +41,8 @@ export interface WorkerAnnouncement {
   answer_gpus: WorkerGpu[];
   /** Memory of the host that its processes may use. */
   memory_bytes: number;
+  /** Longest time in which it expected to save a job that it leads; null before the first save. */
+  save_seconds: number | null;
 }
 
 export interface WorkerRecord extends WorkerAnnouncement {

@@ -40,6 +40,8 @@ export interface WorkerUse {
   draining: boolean;
   /** Draining because of a call of `retireWorkers` or `vacateWorkers`. */
   retiring: boolean;
+  /** Longest time in which it expected to save a job that it leads; null before the first save. */
+  save_seconds: number | null;
 }
 
 interface PoolDemand {
@@ -182,7 +184,7 @@ async function readDemand(context: StoreContext, name: string): Promise<PoolDema
 }
 
 function workerOf([record, , used, draining, retiring]: RawWorker): WorkerUse {
-  const { id, machine, slots, numerics }: WorkerAnnouncement = JSON.parse(record);
+  const { id, machine, slots, numerics, save_seconds }: WorkerAnnouncement = JSON.parse(record);
   return {
     id,
     machine,
@@ -192,5 +194,6 @@ function workerOf([record, , used, draining, retiring]: RawWorker): WorkerUse {
     busy: used > 0,
     draining: draining === 1,
     retiring: retiring === 1,
+    save_seconds,
   };
 }

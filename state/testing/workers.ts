@@ -28,6 +28,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     gpus: [],
     answer_gpus: [],
     memory_bytes: 2 ** 40,
+    save_seconds: null,
     ...changes,
   };
   return worker;

@@ -1,9 +1,14 @@
 /** The command line against the real API, in this process: workers, pools, keys, projects and usage. */
 import t from 'tap';
 import { smallSpec } from '../../api/testing/stack.js';
-import type { Estimate } from '../../contracts/index.js';
+import type { Estimate, PoolPod } from '../../contracts/index.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { start } from './command-line.js';
+
+const podOf = (name: string, fields: Partial<PoolPod>): PoolPod => ({
+  ...{ name, type: 'p5', node: 'n1', phase: 'ended', reason: null, message: null, log: null },
+  ...fields,
+});
 
 t.test('pools and workers show their devices and problems', async (t) => {
   const { stack, zerofleet } = await start(t);
@@ -18,11 +23,15 @@ t.test('pools and workers show their devices and problems', async (t) => {
   await stack.store.announceWorker(testWorker('w2', 4), 600_000);
   const problems = [{ type: 'p5', code: 'no_capacity' as const, message: 'there is no \x1b[31mp5' }];
   const types = [{ type: 'p5', running: 1, starting: 0, requested: 3, terminating: 0 }];
-  await stack.store.noteMachines('gpu', { types, problems });
+  const pods = [
+    podOf('gpu-p5-1', { reason: 'Error', message: 'exit code 1', log: 'starting\nRedis is \x1b[31maway' }),
+    podOf('gpu-p5-0', { phase: 'running', node: 'n2' }),
+  ];
+  await stack.store.noteMachines('gpu', { types, problems, pods });
   const on = '2 × NVIDIA H100 80GB HBM3';
   t.match(await zerofleet(['pools']), {
     out: new RegExp(
-      `default .* CPU +– +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1 +1, 3 requested\ngpu: machines of the type p5 cannot be launched \\(no_capacity\\): there is no p5$`,
+      `default .* CPU +– +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1 +1, 3 requested\ngpu: machines of the type p5 cannot be launched \\(no_capacity\\): there is no p5\n\nPOD .*\ngpu-p5-1 +p5 +n1 +ended +Error: exit code 1\ngpu-p5-0 +p5 +n2 +running *\n\nlog of gpu-p5-1:\n  starting\n  Redis is away$`,
     ),
   });
   t.match(await zerofleet(['workers']), {

@@ -28,6 +28,12 @@ t.test('the fleet in a browser', { skip: await ensureBrowser() }, async (t) => {
     await stack.store.noteMachines('other', {
       types: [{ type: 'g6', running: 1, starting: 0, requested: 2, terminating: 0 }],
       problems: [{ type: 'g6', code: 'quota', message: 'the limit is 0' }],
+      pods: [
+        {
+          ...{ name: 'other-g6-1', type: 'g6', node: 'n1', phase: 'ended', reason: 'Error' },
+          ...{ message: 'exit code 1', log: '<b>Redis</b> is away' },
+        },
+      ],
     });
     await claimAllocated(stack.store, await stack.createJob({ name: 'has slots' }));
     await stack.createJob({ name: '<b>waits</b>' });
@@ -44,6 +50,8 @@ t.test('the fleet in a browser', { skip: await ensureBrowser() }, async (t) => {
     t.match(await drained.textContent(), /2 × NVIDIA H100.*GPU-2.*memory errors/s);
     t.equal(await drained.locator('.slot.problem').count(), 1);
     t.match(await page.textContent('[aria-label="Pool other"]'), /No g6: quota. the limit is 0/);
+    await page.click('[aria-label="Pool other"] tr:has-text("other-g6-1") summary:has-text("Error")');
+    await page.waitForSelector('[aria-label="Pool other"] pre:has-text("<b>Redis</b> is away")');
     const row = page.locator('[aria-label=Queue] tr:has-text("<b>waits</b>")');
     t.match(await row.textContent(), /needs 1 slot, 0 are free/);
     t.equal(await row.locator('td').first().textContent(), '1');

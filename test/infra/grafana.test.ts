@@ -121,9 +121,12 @@ async function servedText(): Promise<string> {
     ...decided({}).report,
     machines: { m: { running: 1, starting: 0, requested: 0, terminating: 0 } },
     problems: [{ type: 'm', code: 'quota', message: 'm' }],
+    pods: [
+      { ...{ name: 'p', type: 'm', node: null, phase: 'pending' }, reason: 'r', message: null, log: null },
+    ],
   };
   autoscaler.decided('default', report);
-  autoscaler.launching(new Map([['default', report]]));
+  autoscaler.showing(new Map([['default', report]]));
   autoscaler.acted('default', { kind: 'retire', machine: 'i', reason: 'idle' });
   autoscaler.machineEnded('default', 'm', 'time_limit');
   autoscaler.failed('capacity');

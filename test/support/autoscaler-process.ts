@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Test } from 'tap';
 import { programPath } from '../../platform/process/programs.js';
-import { cleanEnvironment } from './stack.js';
+import { cleanEnvironment, type Owner } from './stack.js';
 
 /** An autoscaler in a process of its own, which ends with the test. */
 export class AutoscalerProcess {
@@ -12,7 +11,7 @@ export class AutoscalerProcess {
 
   /** @param env of the autoscaler, beyond this machine's own */
   static start(
-    t: Test,
+    t: Owner,
     capacity: string,
     pools: readonly object[],
     env: NodeJS.ProcessEnv,

@@ -7,14 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import type { Test } from 'tap';
 import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job, JobEvent, Worker } from '../../contracts/index.js';
 import { programPath } from '../../platform/process/programs.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { MARK, type MarkedProcess, markedProcesses } from '../chaos/marked-processes.js';
-import { cleanEnvironment, startStack } from './stack.js';
+import { cleanEnvironment, type Owner, startStack } from './stack.js';
 
 const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
@@ -58,7 +57,7 @@ export class Cluster {
   ) {}
 
   /** A cluster without agents; it ends with the test. */
-  static async start(t: Test): Promise<Cluster> {
+  static async start(t: Owner): Promise<Cluster> {
     const dir = mkdtempSync(join(tmpdir(), 'zf-cluster-'));
     t.teardown(() => rmSync(dir, { recursive: true, force: true }));
     const redis = await startTestRedis();

@@ -13,6 +13,9 @@ import { WAIT_MS } from '../../platform/testing/waiting.js';
 const API_KEY = 'end-to-end-test-key-0123456789';
 const KEPT_LINES = 200;
 
+/** A test, or a program that ends what it has started. */
+export type Owner = Pick<Test, 'teardown'>;
+
 export interface TestStack {
   client: Zerofleet;
   /** The process of `npm start`; all others descend from it. */
@@ -73,7 +76,7 @@ function stopper(child: ChildProcess): () => Promise<number | null> {
 }
 
 /** Starts a stack that ends with the test. */
-export async function startStack(t: Test, options: StackOptions = {}): Promise<TestStack> {
+export async function startStack(t: Owner, options: StackOptions = {}): Promise<TestStack> {
   const dataDir = options.data_dir ?? mkdtempSync(join(tmpdir(), 'zf-e2e-'));
   const compiled = programPath('ops/stack/main');
   const [program, ...args] = options.command ?? [process.execPath, compiled];

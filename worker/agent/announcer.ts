@@ -17,6 +17,7 @@ interface AnnouncerOptions
     | 'processes'
     | 'links'
     | 'machine'
+    | 'drain'
     | 'timing'
     | 'log'
   > {
@@ -89,8 +90,10 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, modelBytes } = this.options;
+    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, drain, modelBytes } =
+      this.options;
     const { workerId: id } = this;
+    const { longestSaveMs } = drain;
     const { problem } = processes;
     return {
       id,
@@ -107,6 +110,7 @@ export class Announcer {
       gpus: gpus?.gpus ?? [],
       answer_gpus: answer_gpus?.gpus ?? [],
       memory_bytes: Math.max(0, totalMemory() - modelBytes()),
+      save_seconds: longestSaveMs === null ? null : longestSaveMs / 1000,
     };
   }
 }

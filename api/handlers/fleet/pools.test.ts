@@ -24,6 +24,12 @@ t.test('pools and workers', async (t) => {
   const machines = {
     types: [{ type: 'g6', running: 1, starting: 0, requested: 2, terminating: 0 }],
     problems: [{ type: 'g6', code: 'quota' as const, message: 'the limit is 0' }],
+    pods: [
+      {
+        ...{ name: 'p-1', type: 'g6', node: null, phase: 'pending' as const, reason: 'Unschedulable' },
+        ...{ message: 'no node', log: null },
+      },
+    ],
   };
   await stack.store.noteMachines('other', machines);
 

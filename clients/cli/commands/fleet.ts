@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Pool, plainText, type Worker } from '../../../contracts/index.js';
+import { type Pool, type PoolPod, plainText, type Worker } from '../../../contracts/index.js';
 import { type EstimateDevice, GPU_RESERVE_BYTES } from '../../../job-document/index.js';
 import { bytes } from '../../text/numbers.js';
 import type { Context, Run } from '../context.js';
@@ -95,8 +95,28 @@ async function listPools(context: Context): Promise<void> {
     [
       tableOf(pools, columns, `no pools${AUTOSCALED_HINT}`, context.width),
       ...pools.flatMap(launchProblems),
+      ...podLines(
+        pools.flatMap(({ machines }) => machines?.pods ?? []),
+        context.width,
+      ),
     ].join('\n'),
   );
+}
+
+/** A table of the pods, and the logs of those that have ended. */
+function podLines(pods: readonly PoolPod[], width: number): string[] {
+  if (pods.length === 0) return [];
+  const columns: Columns<PoolPod> = {
+    POD: ({ name }) => name,
+    TYPE: ({ type }) => type,
+    NODE: ({ node }) => node ?? '–',
+    PHASE: ({ phase }) => phase,
+    REASON: ({ reason, message }) => [reason, message].filter((part) => part !== null).join(': '),
+  };
+  const logs = pods.flatMap(({ name, log }) =>
+    log === null ? [] : ['', `log of ${name}:`, ...log.split('\n').map((line) => `  ${plainText(line)}`)],
+  );
+  return ['', tableOf(pods, columns, '', width), ...logs];
 }
 
 /** Lines about machines that are requested and do not come. */

@@ -1,4 +1,4 @@
-import type { Pool } from '../../../contracts/types.js';
+import type { Pool, PoolPod } from '../../../contracts/types.js';
 import { bytes, count, words } from '../parts/format.js';
 import { TableHead } from '../parts/table-head.js';
 
@@ -59,7 +59,7 @@ function PoolCard({ pool }: { pool: Pool }) {
 const workersText = (num: number) => (num === 1 ? '1 worker' : `${count(num)} workers`);
 
 /** Machines of an autoscaler, and why requested ones do not come. */
-function Machines({ machines: { types, problems } }: { machines: NonNullable<Pool['machines']> }) {
+function Machines({ machines: { types, problems, pods } }: { machines: NonNullable<Pool['machines']> }) {
   return (
     <div class="machines scroll">
       <table>
@@ -82,6 +82,41 @@ function Machines({ machines: { types, problems } }: { machines: NonNullable<Poo
           No {type}: {words(code)}. {message}
         </p>
       ))}
+      {pods.length > 0 && <Pods pods={pods} />}
     </div>
+  );
+}
+
+/** Machines that are pods of Kubernetes. */
+function Pods({ pods }: { pods: readonly PoolPod[] }) {
+  return (
+    <table>
+      <caption class="hidden">Pods</caption>
+      <TableHead names={['Pod', 'Node', 'Phase', 'Reason']} />
+      <tbody>
+        {pods.map((pod) => (
+          <tr key={pod.name}>
+            <th scope="row">{pod.name}</th>
+            <td>{pod.node ?? '–'}</td>
+            <td>{pod.phase}</td>
+            <td>
+              <PodReason pod={pod} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The reason of a pod, which opens the cluster's explanation and the end of its log. */
+function PodReason({ pod: { reason, message, log } }: { pod: PoolPod }) {
+  if (message === null && log === null) return <>{reason}</>;
+  return (
+    <details>
+      <summary>{reason ?? 'Log'}</summary>
+      <p>{message}</p>
+      {log !== null && <pre class="log">{log}</pre>}
+    </details>
   );
 }

@@ -3448,12 +3448,34 @@ class LaunchProblem(TypedDict):
     """Answer of the provider."""
 
 
+class PoolPod(TypedDict):
+    """Machine that is a pod of Kubernetes, or requested as one."""
+    name: str
+    """Name of the pod."""
+    type: str
+    """Name of its machine type."""
+    node: Optional[str]
+    """Node that it was given; null before."""
+    phase: Literal["pending", "running", "leaving", "ended"]
+    """`pending`: waits for a node or its image. `leaving`: is being deleted. `ended`: its agent has
+    ended."""
+    reason: Optional[str]
+    """The cluster's word for why it does not start, leaves or ended; null for none."""
+    message: Optional[str]
+    """The cluster's explanation; null for none."""
+    log: Optional[str]
+    """End of the log of an agent that has ended; null for none."""
+
+
 class PoolMachines(TypedDict):
     """Machines of a pool, and why requested ones do not come."""
     types: List[PoolMachineType]
     """Machine types of the pool."""
     problems: List[LaunchProblem]
     """Failed launches of machines that are requested."""
+    pods: List[PoolPod]
+    """Pods, where machines come from Kubernetes: those with a reason first, then those that do not
+    run."""
 
 
 class Pool(TypedDict):
@@ -3538,6 +3560,9 @@ class Worker(TypedDict):
     """GPUs that answer samples and run no ranks; empty when the CPU answers."""
     memory_bytes: int
     """Host memory that its processes may use, including the limit of its container."""
+    save_seconds: Optional[float]
+    """Longest time in which the worker expected to save a job that it leads, from measured saves;
+    null before the first one."""
     avoided: List[AvoidedWorker]
     """Workers with a failed connection to or from this one. An affected job is not placed on both
     until `until`."""

@@ -86,6 +86,7 @@ export interface KubeObject {
   spec?: PodSpec;
   status?: {
     phase?: string;
+    startTime?: string;
     token?: string;
     conditions?: { type: string; status: string; reason?: string; message?: string }[];
     containerStatuses?: object[];

@@ -2,13 +2,14 @@
  * Real control plane of Kubernetes for tests: etcd, API server, controllers and scheduler, as the current user in one
  * temporary directory, on loopback. There is no container runtime: `Kubelets` stands in for the nodes.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { projectRoot } from '../../process/root.js';
 import { freePort } from '../free-port.js';
 import { Killer } from '../killer.js';
@@ -17,6 +18,10 @@ import { clientArguments, controllerArguments, etcdArguments, serverArguments } 
 import { AdminClient } from './client.js';
 import { Kubelets, type TestImage } from './kubelet.js';
 
+const run = promisify(execFile);
+
+/** Service account of the manifests. */
+export const AUTOSCALER = 'zerofleet-autoscaler';
 const BUILD = 'tools/test/kubernetes/build.sh';
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'];
 interface ControlPlaneOptions {
@@ -93,11 +98,6 @@ export class ControlPlane {
     return this.running.kubelets;
   }
 
-  /** Path of `kubectl`, for a PATH. */
-  get bin(): string {
-    return this.programs;
-  }
-
   /** Marks all processes, to end them. */
   private get env(): NodeJS.ProcessEnv {
     return { ZF_KUBERNETES: this.dir };
@@ -128,8 +128,16 @@ export class ControlPlane {
     return this.kubeconfig('admin', this.token, namespace);
   }
 
+  /** Gives a namespace the autoscaler's account with the rights of the manifests. Returns its kubeconfig. */
+  async autoscalerKubeconfig(namespace: string): Promise<string> {
+    const rights = join(projectRoot(), 'infra', 'kubernetes', 'base', 'autoscaler-rights.yaml');
+    const admin = await this.adminKubeconfig(namespace);
+    await run(join(this.programs, 'kubectl'), ['--kubeconfig', admin, 'apply', '-f', rights]);
+    return this.kubeconfig(AUTOSCALER, await this.tokenOf(namespace, AUTOSCALER), namespace);
+  }
+
   /** Returns a token of a service account, as pods get them. */
-  async tokenOf(namespace: string, account: string): Promise<string> {
+  private async tokenOf(namespace: string, account: string): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
     const { status } = await untilDone(() => this.client.post(path, { spec: {} }));
     return status?.token ?? '';

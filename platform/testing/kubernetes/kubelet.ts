@@ -54,6 +54,8 @@ export class Kubelets {
     await client.post('/api/v1/nodes', { metadata }).catch(unless(409));
     this.nodes.set(name, labels);
     await this.beat(name);
+    const { items = [] } = await client.get(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
+    for (const pod of items) this.take(pod);
   }
 
   /** Ends all processes of a node and its heartbeats at once, as a power failure. */
@@ -130,6 +132,19 @@ export class Kubelets {
     if (known) known.pod = pod;
     if (deletionTimestamp !== undefined) void this.end(pod, known);
     else if (!known && pod.status?.phase === 'Pending') void this.startPod(node, pod);
+    else if (!known && pod.status?.phase === 'Running') void this.reportLost(pod);
+  }
+
+  /** A node that starts again has none of its containers. */
+  private reportLost(pod: KubeObject): Promise<void> {
+    const finishedAt = new Date().toISOString();
+    const state = {
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+      startedAt: pod.status?.startTime,
+      finishedAt,
+    };
+    return this.report(pod, 'Failed', { terminated: state });
   }
 
   /** A pod whose object is gone has no process any more. */

@@ -44,6 +44,21 @@ const DAMAGES: [title: string, object: RegExp, damage: Damage, code: string][] =
   ['a missing shard', /shard/, () => null, 'object_not_found'],
 ];
 
+t.test('the metrics of a checkpoint are stored before it: no later attempt repeats its steps', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 5 } });
+  // Only saves write metrics.
+  await f.agent(4, { report_interval_ms: 600_000 });
+  const id = await f.submit({ steps: 100_000, every_steps: 5, ranks: 2 });
+  const { latest_checkpoint } = await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 15);
+  const last = latest_checkpoint?.step ?? 0;
+  const stored = await f.store.readSteps(id, null, 1_000, { from: 1, to: last });
+  const steps = stored.map(({ step }) => step).filter((step) => step <= last);
+  t.same(
+    steps,
+    Array.from({ length: last }, (_, i) => i + 1),
+  );
+});
+
 t.test('any damaged checkpoint is skipped for the one before, with an event', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   await f.agent();

@@ -67,7 +67,11 @@ export class Generation implements WorldListener {
     const { world_size } = ctx;
     this.saves = new SaveCollector({
       world_size,
-      commit: (save) => options.checkpoints.commit(save, this.writtenBy()),
+      commit: async (save) => {
+        // An attempt that continues from this checkpoint does not repeat its steps, so it never reports them.
+        await ctx.reporter.flushPresent();
+        await options.checkpoints.commit(save, this.writtenBy());
+      },
       onFailed: (save, error) => {
         this.saveError = describeError(error, null, save.step);
         const { code, message } = toRankError(error);
@@ -192,6 +196,7 @@ export class Generation implements WorldListener {
   onShard(rank: number, message: ShardMessage): void {
     this.ctx.deps.metrics.shardStored(message);
     this.estimate.stored(rank, message);
+    this.ctx.deps.drain.expectSave(this.estimate.saveMs ?? 0);
     this.saves.shard(rank, message);
   }
 

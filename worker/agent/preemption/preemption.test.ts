@@ -1,4 +1,5 @@
 import t from 'tap';
+import { until } from '../../../platform/testing/waiting.js';
 import { deferred } from '../../shared/deferred.js';
 import { fakeStateDigest } from '../../testing/fake-state.js';
 import { Fleet } from '../../testing/fleet.js';
@@ -51,6 +52,8 @@ t.test('without time to save, a job is returned at once', async (t) => {
   await f.agent(4, {}, {}, { preemption: { watch: () => notice.promise } });
   const id = await f.submit({ steps: 200, every_steps: 10, ranks: 2, max_errors: 0 });
   await f.until(id, ({ progress, latest_checkpoint }) => latest_checkpoint !== null && progress.step === 12);
+  // The autoscaler derives the grace period of pods from it.
+  await until(async () => (await f.store.listWorkers()).some(({ save_seconds }) => (save_seconds ?? 0) > 0));
   notice.resolve({ cause: 'test', terminates_at: Date.now() });
   const queued = await f.untilState(id, 'queued');
   t.equal(queued.reason, 'preempted');

@@ -22,6 +22,7 @@ interface BatchWriterOptions<Entry> {
 export class BatchWriter<Entry> {
   private readonly pending: Entry[] = [];
   private readonly timer: NodeJS.Timeout;
+  private numAdded = 0;
   private batch = 0;
   private writing: Promise<void> | null = null;
 
@@ -35,6 +36,7 @@ export class BatchWriter<Entry> {
 
   add(entry: Entry): void {
     this.pending.push(entry);
+    this.numAdded += 1;
     if (this.pending.length >= this.options.max_batch) this.start();
   }
 
@@ -42,6 +44,12 @@ export class BatchWriter<Entry> {
   async flush(): Promise<void> {
     while (this.pending.length > 0 && !this.options.lease.lost.aborted) await this.start();
     await this.writing;
+  }
+
+  /** As `flush`, without the entries that are added meanwhile. */
+  async flushPresent(): Promise<void> {
+    const last = this.numAdded;
+    while (this.numAdded - this.pending.length < last && !this.options.lease.lost.aborted) await this.start();
   }
 
   /** Idempotent. */

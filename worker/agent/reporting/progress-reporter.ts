@@ -86,6 +86,11 @@ export class ProgressReporter {
     return this.metrics.flush();
   }
 
+  /** Writes the metrics of all steps until now. Returns early, without an error, when the lease is lost. */
+  flushPresent(): Promise<void> {
+    return this.metrics.flushPresent();
+  }
+
   /** Idempotent. */
   close(): Promise<void> {
     return this.metrics.close();
