@@ -61,6 +61,16 @@ const FAMILIES: Record<string, ModelConfig> = {
     },
   },
   olmo2: { ...SIZES, model_type: 'olmo2' },
+  'gemma3 with a window, rope_type linear': {
+    ...SIZES,
+    model_type: 'gemma3_text',
+    num_hidden_layers: 6,
+    head_dim: 32,
+    query_pre_attn_scalar: 32,
+    sliding_window: 16,
+    rope_local_base_freq: 5000,
+    rope_scaling: { rope_type: 'linear', factor: 2 },
+  },
   qwen3_moe: {
     ...SIZES,
     model_type: 'qwen3_moe',
