@@ -105,8 +105,8 @@ __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T
       const auto at = columns(tile, i, a.gradient_aligned);
       const Lanes<kLogits> gradient = lanes<kLogits>([&](int k) {
         const float all = expf(x[i].v[k] - softmax.largest) * factor;
-        const float gradient = at.first + k == target ? all - a.grad_scale : all;
-        return a.soft_cap == 0 ? gradient : gradient * soft_cap_slope<FloatArithmetic>(x[i].v[k], a.soft_cap);
+        const float own = at.first + k == target ? all - a.grad_scale : all;
+        return a.soft_cap == 0 ? own : own * soft_cap_slope<FloatArithmetic>(x[i].v[k], a.soft_cap);
       });
       store(dlogits, at, gradient);
     }
