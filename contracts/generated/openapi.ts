@@ -2435,8 +2435,20 @@ export interface components {
             /** @description Base of the rotary frequencies of layers with the window. */
             rope_local_base_freq: number;
         };
+        /** @description Gemma 2, with soft caps of attention's scores and of the logits. */
+        ResolvedGemma2Config: components["schemas"]["GemmaFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gemma2";
+            /** @description Soft cap of attention's scores; null: none. */
+            attn_logit_softcapping: number | null;
+            /** @description Soft cap of the logits; null: none. */
+            final_logit_softcapping: number | null;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3854,7 +3866,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

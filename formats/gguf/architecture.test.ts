@@ -34,6 +34,8 @@ t.test('models that llama.cpp would compute otherwise', async (t) => {
     [{ model_type: 'olmo2' }, null],
     [{ model_type: 'olmo2', attention_bias: true }, /biases/],
     [{ model_type: 'olmo3' }, /differ by layer/],
+    [{ model_type: 'gemma2' }, null],
+    [{ model_type: 'gemma2', layer_types: ['full_attention', 'full_attention'] }, /multiple of 2/],
     [{ ...gemma3 }, null],
     [{ ...gemma3, attention_bias: true }, /biases/],
     [{ ...gemma3, sliding_window_pattern: 2 }, /multiple of 6/],

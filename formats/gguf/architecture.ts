@@ -19,6 +19,7 @@ const NAMES = {
   olmo3: 'olmo2',
   qwen3_moe: 'qwen3moe',
   gemma3_text: 'gemma3',
+  gemma2: 'gemma2',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
@@ -45,7 +46,8 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
     architecture.layer_rope.some((rope, layer) => rope !== ((layer + 1) % 4 === 0 ? 0 : 1))
   )
     return "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs";
-  const gemma = config.model_type === 'gemma3_text' ? unsupportedGemma(architecture, 6) : null;
+  const period = GEMMA_PERIODS[name];
+  const gemma = period === undefined ? null : unsupportedGemma(architecture, period);
   if (gemma !== null) return gemma;
   if (rope_scaling.type === 'llama3' && name !== 'llama')
     return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
@@ -70,6 +72,8 @@ function unsupportedGemma(model: Architecture, period: number): string | null {
   return null;
 }
 
+/** Every layer of this number has no window. */
+const GEMMA_PERIODS: Readonly<Record<string, number>> = { gemma3: 6, gemma2: 2 };
 /** Layers of the largest model, by the period of layers without a window. */
 const LARGEST_GEMMA: Readonly<Record<number, number>> = { 6: 62, 2: 46 };
 
@@ -88,7 +92,7 @@ export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata 
     [`attention.layer_norm_${model.norm === 'rms' ? 'rms_' : ''}epsilon`, float32(model.norm_eps)],
     ...(model.positions === 'rope' ? ropeMetadata(model) : []),
     ...experts(model),
-    ...(isGemma(model) ? windows(model) : scales(model)),
+    ...(isGemma(model) ? gemmaMetadata(model) : scales(model)),
   ];
   return entries.map(([key, value]) => [`${name}.${key}`, value]);
 }
@@ -98,10 +102,14 @@ function isGemma({ norm_offset }: Architecture): boolean {
   return norm_offset === 1;
 }
 
-function windows({ layer_windows, rope_theta, layer_rope, local_rope_theta }: Architecture): GgufMetadata {
+function gemmaMetadata(model: Architecture): GgufMetadata {
+  const { layer_windows, rope_theta, layer_rope, local_rope_theta, attention_soft_cap, logits_soft_cap } =
+    model;
   return [
     ['attention.sliding_window', uint32(Math.max(...layer_windows))],
     ['rope.freq_base_swa', float32(layer_rope.length === 0 ? rope_theta : local_rope_theta)],
+    ...(attention_soft_cap > 0 ? ([['attn_logit_softcapping', float32(attention_soft_cap)]] as const) : []),
+    ...(logits_soft_cap > 0 ? ([['final_logit_softcapping', float32(logits_soft_cap)]] as const) : []),
   ];
 }
 

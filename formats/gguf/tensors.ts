@@ -82,7 +82,7 @@ const OUTPUT_NORMS: Readonly<Record<string, string>> = {
   post_attention_layernorm: 'post_attention_norm',
   pre_feedforward_layernorm: 'ffn_norm',
 };
-const WITH_OUTPUT_NORMS = ['olmo2', 'gemma3'];
+const WITH_OUTPUT_NORMS = ['olmo2', 'gemma3', 'gemma2'];
 
 const NORM = /_norm\.weight$/;
 const EXPERT = /\.experts\.\d+\./;
@@ -154,6 +154,7 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'olmo3':
     case 'qwen3_moe':
     case 'gemma3_text':
+    case 'gemma2':
       return 'rows';
   }
 }

@@ -272,6 +272,38 @@ t.test('Gemma 3: norms with an offset, and two bases in a pattern of layers', as
   );
 });
 
+t.test('Gemma 2: soft caps, and a window in every second layer', async (t) => {
+  // Fields of google/gemma-2-9b that are not its sizes; transformers does not read sliding_window_size.
+  const published = {
+    model_type: 'gemma2',
+    attn_logit_softcapping: 50,
+    cache_implementation: 'hybrid',
+    final_logit_softcapping: 30,
+    hidden_act: 'gelu_pytorch_tanh',
+    hidden_activation: 'gelu_pytorch_tanh',
+    query_pre_attn_scalar: 256,
+    rope_theta: 10_000,
+    sliding_window: 4096,
+    sliding_window_size: 4096,
+  };
+  const found = architecture({ ...SMALL, ...published });
+  t.match(found, {
+    naming: 'gemma',
+    norm_offset: 1,
+    qk_norm: false,
+    attention_soft_cap: 50,
+    logits_soft_cap: 30,
+    layer_windows: [4096, 0, 4096, 0],
+    layer_rope: [],
+  });
+  t.strictSame(architecture({ ...SMALL, model_type: 'gemma2' }), found, 'the defaults');
+  const none = { attn_logit_softcapping: null, final_logit_softcapping: null };
+  t.match(architecture({ ...SMALL, model_type: 'gemma2', ...none }), {
+    attention_soft_cap: 0,
+    logits_soft_cap: 0,
+  });
+});
+
 t.test('Qwen3-MoE: the width of its experts, and normed heads', async (t) => {
   const experts = {
     moe_intermediate_size: 96,

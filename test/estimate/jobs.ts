@@ -201,6 +201,9 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'Gemma 2': {
+    model: { config: { ...SIZES, model_type: 'gemma2', head_dim: 32, num_key_value_heads: 2 } },
+  },
   'Granite with its factors': {
     model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
   },

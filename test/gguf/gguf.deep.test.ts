@@ -61,6 +61,15 @@ const FAMILIES: Record<string, ModelConfig> = {
     },
   },
   olmo2: { ...SIZES, model_type: 'olmo2' },
+  'gemma2 with a window and soft caps': {
+    ...SIZES,
+    model_type: 'gemma2',
+    head_dim: 32,
+    query_pre_attn_scalar: 32,
+    sliding_window: 16,
+    attn_logit_softcapping: 2,
+    final_logit_softcapping: 3,
+  },
   'gemma3 with a window, rope_type linear': {
     ...SIZES,
     model_type: 'gemma3_text',

@@ -769,6 +769,60 @@ class ResolvedGemma3Config(_ResolvedGemma3ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _ResolvedGemma2ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    hidden_activation: Literal["gelu_pytorch_tanh"]
+    """The activation of the gate in the MLP."""
+    query_pre_attn_scalar: float
+    """Attention's scores are divided by its square root."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+    model_type: Literal["gemma2"]
+    """The model family."""
+    attn_logit_softcapping: Optional[float]
+    """Soft cap of attention's scores; null: none."""
+    final_logit_softcapping: Optional[float]
+    """Soft cap of the logits; null: none."""
+
+
+
+class ResolvedGemma2Config(_ResolvedGemma2ConfigRequired, total=False):
+    """Gemma 2, with soft caps of attention's scores and of the logits."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -4208,7 +4262,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4293,7 +4347,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

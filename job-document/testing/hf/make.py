@@ -54,6 +54,7 @@ MODELS = {
         **{**DECODER, "num_hidden_layers": 6}, head_dim=16, sliding_window=16, query_pre_attn_scalar=16,
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}),
+    "gemma2": transformers.Gemma2Config(**DECODER, head_dim=16, sliding_window=16, query_pre_attn_scalar=16),
     "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
 }
 

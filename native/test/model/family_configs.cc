@@ -137,12 +137,23 @@ ModelConfig gemma3() {
   return config;
 }
 
+ModelConfig gemma2() {
+  ModelConfig config = gemma3();
+  config.rope_scaling = {};
+  config.layer_rope = {};
+  config.qk_norm = false;
+  config.attention_soft_cap = 2;
+  config.logits_soft_cap = 3;
+  return config;
+}
+
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
   return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},     {"mixtral", mixtral()},
           {"qwen2", qwen2()},     {"qwen3", qwen3()}, {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()},
-          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()},         {"gemma3", gemma3()}};
+          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()},         {"gemma3", gemma3()},
+          {"gemma2", gemma2()}};
 }
 
 }  // namespace zerofleet::test
