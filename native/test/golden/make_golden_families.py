@@ -22,7 +22,8 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config,
+                          GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
                           Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM,
@@ -82,10 +83,11 @@ CASES = {
         Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
                     rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
     "gemma2": lambda: Gemma2ForCausalLM(
-        Gemma2Config(**SIZES, head_dim=12, sliding_window=7, query_pre_attn_scalar=4, pad_token_id=None, attn_logit_softcapping=2.0,
-                     final_logit_softcapping=3.0, rope_parameters=rope(theta=1000.0))),
+        Gemma2Config(**SIZES, head_dim=12, sliding_window=7, query_pre_attn_scalar=4, pad_token_id=None,
+                     attn_logit_softcapping=2.0, final_logit_softcapping=3.0, rope_parameters=rope(theta=1000.0))),
     "gemma3": lambda: Gemma3ForCausalLM(
-        Gemma3TextConfig(**{**SIZES, "num_hidden_layers": 3}, head_dim=12, sliding_window=7, query_pre_attn_scalar=20, pad_token_id=None,
+        Gemma3TextConfig(**{**SIZES, "num_hidden_layers": 3}, head_dim=12, sliding_window=7, query_pre_attn_scalar=20,
+                         pad_token_id=None,
                          layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                          rope_parameters={"full_attention": rope("linear", 1000.0), "sliding_attention": rope(theta=100.0)})),
     "qwen3_moe": lambda: Qwen3MoeForCausalLM(
