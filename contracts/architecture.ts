@@ -54,6 +54,8 @@ export interface Architecture {
   max_position_embeddings: number;
   norm: 'rms' | 'layer';
   norm_eps: number;
+  /** Added to the weights of RMSNorm: 0 or 1. */
+  norm_offset: number;
   positions: 'rope' | 'learned';
   rope_theta: number;
   rope_scaling: RopeScalingParams;
@@ -72,9 +74,12 @@ export interface Architecture {
   qk_norm_scope: 'head' | 'all';
   /** Factor of attention's scores. 0: 1 / √head_dim. */
   attention_scale: number;
+  /** The scaled scores x become cap · tanh(x / cap). 0: they stay. */
+  attention_soft_cap: number;
   /** Per layer: 0 for full causal attention, else the number of tokens that a query sees, itself included. */
   layer_windows: number[];
-  mlp: 'swiglu' | 'gelu' | 'gelu_tanh';
+  /** With a gate: `swiglu`, and `geglu_tanh` with the activation of `gelu_tanh`. */
+  mlp: 'swiglu' | 'geglu_tanh' | 'gelu' | 'gelu_tanh';
   /** 0: dense. */
   num_experts: number;
   experts_per_token: number;
@@ -83,9 +88,13 @@ export interface Architecture {
   tie_word_embeddings: boolean;
   /** Factor of the embeddings of tokens. */
   embedding_scale: number;
+  /** `embedding_scale` is rounded to the compute dtype. */
+  rounds_embedding_scale: boolean;
   /** Factor of the outputs of attention and MLP that are added to the residual stream. */
   residual_scale: number;
   logits_scale: number;
+  /** Of the scaled logits, as `attention_soft_cap`. */
+  logits_soft_cap: number;
   embedding_dropout: number;
   attention_dropout: number;
   residual_dropout: number;
@@ -102,6 +111,7 @@ export interface Architecture {
 export const LLAMA_TRAITS = {
   naming: 'llama',
   norm: 'rms',
+  norm_offset: 0,
   positions: 'rope',
   rope_theta: 10_000,
   rope_scaling: {
@@ -125,6 +135,7 @@ export const LLAMA_TRAITS = {
   qk_norm: false,
   qk_norm_scope: 'head',
   attention_scale: 0,
+  attention_soft_cap: 0,
   layer_windows: [],
   mlp: 'swiglu',
   num_experts: 0,
@@ -132,8 +143,10 @@ export const LLAMA_TRAITS = {
   router_aux_loss_coef: 0,
   tie_word_embeddings: false,
   embedding_scale: 1,
+  rounds_embedding_scale: false,
   residual_scale: 1,
   logits_scale: 1,
+  logits_soft_cap: 0,
   embedding_dropout: 0,
   attention_dropout: 0,
   residual_dropout: 0,

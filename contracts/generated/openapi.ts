@@ -2199,8 +2199,8 @@ export interface components {
             /** @description `yarn`: rounds the bounds between dimensions to whole numbers. */
             truncate?: boolean;
         };
-        /** @description Common fields of the families with RMSNorm, rotary positions and SwiGLU. */
-        DecoderFields: {
+        /** @description Common fields of the families with RMSNorm, rotary positions and a gate in the MLP. */
+        DecoderSizes: {
             /** @description Width of the residual stream. */
             hidden_size: number;
             /** @description Width inside the MLP; even. */
@@ -2226,16 +2226,19 @@ export interface components {
             tie_word_embeddings: boolean;
             /** @description Standard deviation of the initial weights. */
             initializer_range: number;
-            /**
-             * @description The activation of the MLP.
-             * @enum {string}
-             */
-            hidden_act: "silu";
             /** @description Dropout of the attention probabilities in training. */
             attention_dropout: number;
             bos_token_id?: components["schemas"]["TokenIds"];
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
+        };
+        /** @description Common fields of the families with SwiGLU. */
+        DecoderFields: components["schemas"]["DecoderSizes"] & {
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
         };
         /** @description Llama 2 and 3. */
         ResolvedLlamaConfig: components["schemas"]["DecoderFields"] & {
@@ -2406,8 +2409,46 @@ export interface components {
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
+        /** @description Common fields of Gemma 2 and 3. */
+        GemmaFields: components["schemas"]["DecoderSizes"] & {
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /**
+             * @description The activation of the gate in the MLP.
+             * @enum {string}
+             */
+            hidden_activation: "gelu_pytorch_tanh";
+            /** @description Attention's scores are divided by its square root. */
+            query_pre_attn_scalar: number;
+            /** @description Number of tokens that a query attends to, including itself. */
+            sliding_window: number;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window. */
+        ResolvedGemma3Config: components["schemas"]["GemmaFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gemma3_text";
+            /** @description Base of the rotary frequencies of layers with the window. */
+            rope_local_base_freq: number;
+        };
+        /** @description Gemma 2, with soft caps of attention's scores and of the logits. */
+        ResolvedGemma2Config: components["schemas"]["GemmaFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gemma2";
+            /** @description Soft cap of attention's scores; null: none. */
+            attn_logit_softcapping: number | null;
+            /** @description Soft cap of the logits; null: none. */
+            final_logit_softcapping: number | null;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3825,7 +3866,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

@@ -23,6 +23,7 @@ const metadataOf = (fields: Record<string, unknown>) =>
 
 t.test('models that llama.cpp would compute otherwise', async (t) => {
   const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
+  const gemma3 = { model_type: 'gemma3_text', num_hidden_layers: 6 };
   const gpt2 = { model_type: 'gpt2', n_embd: 32, n_layer: 1, n_head: 4, vocab_size: 256 };
   for (const [fields, problem] of [
     [{ ...gpt2, activation_function: 'gelu' }, /gelu_new/],
@@ -33,6 +34,14 @@ t.test('models that llama.cpp would compute otherwise', async (t) => {
     [{ model_type: 'olmo2' }, null],
     [{ model_type: 'olmo2', attention_bias: true }, /biases/],
     [{ model_type: 'olmo3' }, /differ by layer/],
+    [{ model_type: 'gemma2' }, null],
+    [{ model_type: 'gemma2', layer_types: ['full_attention', 'full_attention'] }, /multiple of 2/],
+    [{ ...gemma3 }, null],
+    [{ ...gemma3, attention_bias: true }, /biases/],
+    [{ ...gemma3, sliding_window_pattern: 2 }, /multiple of 6/],
+    [{ ...gemma3, query_pre_attn_scalar: 20 }, /query_pre_attn_scalar 256/],
+    [{ ...gemma3, num_hidden_layers: 62, query_pre_attn_scalar: 8 }, null],
+    [{ ...gemma3, rope_scaling: { rope_type: 'yarn', factor: 4 } }, /all layers of gemma/],
     [{ model_type: 'smollm3' }, null],
     [{ model_type: 'smollm3', no_rope_layers: [0, 1] }, /no_rope_layers/],
     [{ model_type: 'smollm3', mlp_bias: true }, /biases/],
@@ -52,6 +61,17 @@ t.test('the context ends where a window begins to matter', async (t) => {
   t.equal(metadataOf({ model_type: 'mistral', sliding_window: null })['llama.context_length'], 4096);
   const qwen2 = { model_type: 'qwen2', use_sliding_window: true, sliding_window: 512, max_window_layers: 1 };
   t.equal(metadataOf(qwen2)['qwen2.context_length'], 512);
+});
+
+t.test('a window of gemma3 does not end the context', async (t) => {
+  const found = metadataOf({ model_type: 'gemma3_text', sliding_window: 512, rope_theta: 5e5 });
+  t.match(found, {
+    'gemma3.context_length': 4096,
+    'gemma3.attention.sliding_window': 512,
+    'gemma3.rope.freq_base': 5e5,
+    'gemma3.rope.freq_base_swa': 10_000,
+  });
+  t.notOk('gemma3.embedding_scale' in found, 'llama.cpp has it');
 });
 
 t.test('rotary positions', async (t) => {

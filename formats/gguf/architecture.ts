@@ -18,6 +18,8 @@ const NAMES = {
   olmo2: 'olmo2',
   olmo3: 'olmo2',
   qwen3_moe: 'qwen3moe',
+  gemma3_text: 'gemma3',
+  gemma2: 'gemma2',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
@@ -44,6 +46,9 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
     architecture.layer_rope.some((rope, layer) => rope !== ((layer + 1) % 4 === 0 ? 0 : 1))
   )
     return "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs";
+  const period = GEMMA_PERIODS[name];
+  const gemma = period === undefined ? null : unsupportedGemma(architecture, period);
+  if (gemma !== null) return gemma;
   if (rope_scaling.type === 'llama3' && name !== 'llama')
     return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
   if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
@@ -51,13 +56,34 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
   return null;
 }
 
+/** Returns why llama.cpp would compute a Gemma otherwise. @param period every layer of this number has no window */
+function unsupportedGemma(model: Architecture, period: number): string | null {
+  const { head_dim, hidden_size, num_attention_heads, num_hidden_layers, layer_windows } = model;
+  if (model.qkv_bias) return 'llama.cpp has no biases for gemma (attention_bias)';
+  if (layer_windows.some((window, layer) => (window === 0) !== ((layer + 1) % period === 0)))
+    return `llama.cpp's gemma has no window in layers whose number is a multiple of ${period}, and layer_types differs`;
+  if (!['none', 'linear'].includes(model.rope_scaling.type))
+    return `llama.cpp scales all layers of gemma by ${model.rope_scaling.type}, not only those without a window`;
+  // The largest models have other scores; llama.cpp knows them by their number of layers.
+  const divisor =
+    num_hidden_layers === LARGEST_GEMMA[period] ? Math.floor(hidden_size / num_attention_heads) : head_dim;
+  if (model.attention_scale !== divisor ** -0.5)
+    return `llama.cpp's gemma needs query_pre_attn_scalar ${divisor}`;
+  return null;
+}
+
+/** Every layer of this number has no window. */
+const GEMMA_PERIODS: Readonly<Record<string, number>> = { gemma3: 6, gemma2: 2 };
+/** Layers of the largest model, by the period of layers without a window. */
+const LARGEST_GEMMA: Readonly<Record<number, number>> = { 6: 62, 2: 46 };
+
 /** Returns the metadata under the name of the architecture. */
 export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata {
   const name = ggufArchitecture(config);
   const model = architectureOf(config);
   const entries: GgufMetadata = [
     ['block_count', uint32(model.num_hidden_layers)],
-    ['context_length', uint32(contextLength(model))],
+    ['context_length', uint32(isGemma(model) ? model.max_position_embeddings : contextLength(model))],
     ['embedding_length', uint32(model.hidden_size)],
     ['feed_forward_length', uint32(model.intermediate_size)],
     ['vocab_size', uint32(model.vocab_size)],
@@ -66,9 +92,25 @@ export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata 
     [`attention.layer_norm_${model.norm === 'rms' ? 'rms_' : ''}epsilon`, float32(model.norm_eps)],
     ...(model.positions === 'rope' ? ropeMetadata(model) : []),
     ...experts(model),
-    ...scales(model),
+    ...(isGemma(model) ? gemmaMetadata(model) : scales(model)),
   ];
   return entries.map(([key, value]) => [`${name}.${key}`, value]);
+}
+
+/** llama.cpp has the windows and the scale of the embeddings of these. */
+function isGemma({ norm_offset }: Architecture): boolean {
+  return norm_offset === 1;
+}
+
+function gemmaMetadata(model: Architecture): GgufMetadata {
+  const { layer_windows, rope_theta, layer_rope, local_rope_theta, attention_soft_cap, logits_soft_cap } =
+    model;
+  return [
+    ['attention.sliding_window', uint32(Math.max(...layer_windows))],
+    ['rope.freq_base_swa', float32(layer_rope.length === 0 ? rope_theta : local_rope_theta)],
+    ...(attention_soft_cap > 0 ? ([['attn_logit_softcapping', float32(attention_soft_cap)]] as const) : []),
+    ...(logits_soft_cap > 0 ? ([['final_logit_softcapping', float32(logits_soft_cap)]] as const) : []),
+  ];
 }
 
 /** llama.cpp attends to all tokens, which is the same up to the length of the smallest window. */

@@ -2,7 +2,7 @@ import t from 'tap';
 import { encodeTensor } from './encode.js';
 import type { PlannedTensor } from './tensors.js';
 
-type Tensor = Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'>;
+type Tensor = Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'> & Partial<PlannedTensor>;
 
 const noCast = () => {
   throw new Error('fp32 needs no cast');
@@ -36,4 +36,8 @@ t.test('rows that are rotated together become neighbours, in each head', async (
   t.same(await encoded(rows), [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
   const biases = { shape: [8], type: 'F32', layout: 'paired', headRows: 4 } as const;
   t.same(await encoded(biases), [0, 2, 1, 3, 4, 6, 5, 7]);
+});
+
+t.test("a norm's offset is added to its weights", async (t) => {
+  t.same(await encoded({ shape: [3], type: 'F32', layout: 'rows', headRows: 0, offset: 1 }), [1, 2, 3]);
 });

@@ -14,12 +14,16 @@ type Cast = (dtype: 'bf16' | 'fp16', fp32: Uint8Array) => Uint8Array;
  * @param cast rounds to nearest even
  */
 export async function* encodeTensor(
-  tensor: Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'>,
+  tensor: Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'> & Partial<PlannedTensor>,
   elements: AsyncIterable<Uint8Array>,
   cast: Cast,
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of chunks(laidOut(tensor, elements), PIECE_ELEMENTS * FP32_BYTES))
-    yield encoded(tensor.type, piece, cast);
+    yield encoded(tensor.type, tensor.offset ? moved(piece, tensor.offset) : piece, cast);
+}
+
+function moved(fp32: Uint8Array, offset: number): Uint8Array {
+  return new Uint8Array(floatsOf(fp32).map((value) => value + offset).buffer);
 }
 
 function encoded(type: TensorType, fp32: Uint8Array, cast: Cast): Uint8Array {

@@ -24,6 +24,8 @@ export interface PlannedTensor<P extends Param = Param> extends GgufTensor {
   layout: Layout;
   /** Rows of a head of a `paired` tensor. */
   headRows: number;
+  /** Added to each element: llama.cpp has no offset of norms. */
+  offset: number;
 }
 
 /** Formats of the matrices of a file. */
@@ -75,9 +77,14 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'mlp.c_proj': 'ffn_down',
 };
 
-/** Modules of models whose norms stand behind attention and MLP. */
-const OUTPUT_NORMS: Readonly<Record<string, string>> = { post_attention_layernorm: 'post_attention_norm' };
+/** Modules of models whose norms stand behind attention and MLP, before them too in some. */
+const OUTPUT_NORMS: Readonly<Record<string, string>> = {
+  post_attention_layernorm: 'post_attention_norm',
+  pre_feedforward_layernorm: 'ffn_norm',
+};
+const WITH_OUTPUT_NORMS = ['olmo2', 'gemma3', 'gemma2'];
 
+const NORM = /_norm\.weight$/;
 const EXPERT = /\.experts\.\d+\./;
 const FACTOR = /\.lora_([AB])\.weight$/;
 /** Small tensors that llama.cpp computes with in fp32, besides vectors. */
@@ -112,8 +119,9 @@ function planned<P extends Param>(
   const layout = layoutOf(config, param, stored);
   const own = layout === 'transposed' ? [...stored].reverse() : stored;
   const shape = EXPERT.test(param) ? [params.length, ...own] : own;
-  const { head_dim } = architectureOf(config);
-  return { name, shape, type: typeOf(name, shape, type), params, layout, headRows: head_dim };
+  const { head_dim, norm_offset } = architectureOf(config);
+  const offset = NORM.test(name) ? norm_offset : 0;
+  return { name, shape, type: typeOf(name, shape, type), params, layout, headRows: head_dim, offset };
 }
 
 /** Returns llama.cpp's name of a parameter, such as `blk.0.attn_q.weight` or `blk.0.attn_q.weight.lora_a`. */
@@ -122,7 +130,7 @@ export function tensorName(param: string, config: ResolvedModelConfig): string {
   const weight = param.replace(FACTOR, '.weight');
   const module = moduleOf(weight).replace(EXPERT, '.experts.');
   const [, layer, inLayer = ''] = /^(?:model\.layers|transformer\.h)\.(\d+)\.(.*)$/.exec(module) ?? [];
-  const outputs = ggufArchitecture(config) === 'olmo2' ? OUTPUT_NORMS : {};
+  const outputs = WITH_OUTPUT_NORMS.includes(ggufArchitecture(config)) ? OUTPUT_NORMS : {};
   const found = layer === undefined ? MODULES[module] : (outputs[inLayer] ?? LAYER_MODULES[inLayer]);
   if (found === undefined) throw new Error(`GGUF has no tensor for ${param}`);
   const name = `${layer === undefined ? '' : `blk.${layer}.`}${found}.${weight.slice(weight.lastIndexOf('.') + 1)}`;
@@ -145,6 +153,8 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'olmo2':
     case 'olmo3':
     case 'qwen3_moe':
+    case 'gemma3_text':
+    case 'gemma2':
       return 'rows';
   }
 }

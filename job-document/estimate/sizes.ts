@@ -102,7 +102,7 @@ export class Sizes {
     this.query = model.num_attention_heads * model.head_dim;
     this.keyValue = model.num_key_value_heads * model.head_dim;
     this.qkv = this.query + 2 * this.keyValue;
-    this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
+    this.widened = this.inner * (model.mlp === 'swiglu' || model.mlp === 'geglu_tanh' ? 2 : 1);
     this.names = paramNamesOf(model);
     this.inFirst = this.names.in_first;
     this.rank = model.adapter?.rank ?? 0;

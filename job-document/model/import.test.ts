@@ -216,6 +216,94 @@ t.test('OLMo 2 and 3: norms over all heads; scaled frequencies only without a wi
   t.strictSame(architecture({ model_type: 'olmo3', ...SMALL }).layer_rope, [], 'all frequencies are equal');
 });
 
+t.test('Gemma 3: norms with an offset, and two bases in a pattern of layers', async (t) => {
+  const sizes = { ...SMALL, num_hidden_layers: 7 };
+  // Fields of google/gemma-3-1b-it that are not its sizes.
+  const published = {
+    model_type: 'gemma3_text',
+    architectures: ['Gemma3ForCausalLM'],
+    attention_bias: false,
+    attention_dropout: 0,
+    attn_logit_softcapping: null,
+    bos_token_id: 2,
+    cache_implementation: 'hybrid',
+    eos_token_id: [1, 106],
+    final_logit_softcapping: null,
+    head_dim: 256,
+    hidden_activation: 'gelu_pytorch_tanh',
+    initializer_range: 0.02,
+    max_position_embeddings: 32_768,
+    pad_token_id: 0,
+    query_pre_attn_scalar: 256,
+    rms_norm_eps: 1e-6,
+    rope_local_base_freq: 10_000,
+    rope_scaling: { factor: 8, rope_type: 'linear' },
+    rope_theta: 1_000_000,
+    sliding_window: 512,
+    sliding_window_pattern: 6,
+    torch_dtype: 'bfloat16',
+    use_cache: true,
+  };
+  const found = architecture({ ...sizes, ...published });
+  t.match(found, {
+    naming: 'gemma',
+    norm_offset: 1,
+    mlp: 'geglu_tanh',
+    qk_norm: true,
+    attention_scale: 1 / 16,
+    embedding_scale: Math.sqrt(sizes.hidden_size),
+    rounds_embedding_scale: true,
+    tie_word_embeddings: true,
+    rope_theta: 1e6,
+    local_rope_theta: 1e4,
+    rope_scaling: { type: 'linear', factor: 8 },
+  });
+  t.strictSame(found.layer_windows, [512, 512, 512, 512, 512, 0, 512]);
+  t.strictSame(found.layer_rope, [2, 2, 2, 2, 2, 1, 2]);
+  const { rope_theta, rope_local_base_freq, rope_scaling, ...rest } = published;
+  const byType = {
+    full_attention: { ...rope_scaling, rope_theta },
+    sliding_attention: { rope_type: 'default', rope_theta: rope_local_base_freq },
+  };
+  t.strictSame(architecture({ ...sizes, ...rest, rope_parameters: byType }), found);
+  t.strictSame(
+    architecture({ ...sizes, ...rest, rope_theta: 2e6, rope_local_base_freq: 2e4 }).rope_theta,
+    2e6,
+  );
+});
+
+t.test('Gemma 2: soft caps, and a window in every second layer', async (t) => {
+  // Fields of google/gemma-2-9b that are not its sizes; transformers does not read sliding_window_size.
+  const published = {
+    model_type: 'gemma2',
+    attn_logit_softcapping: 50,
+    cache_implementation: 'hybrid',
+    final_logit_softcapping: 30,
+    hidden_act: 'gelu_pytorch_tanh',
+    hidden_activation: 'gelu_pytorch_tanh',
+    query_pre_attn_scalar: 256,
+    rope_theta: 10_000,
+    sliding_window: 4096,
+    sliding_window_size: 4096,
+  };
+  const found = architecture({ ...SMALL, ...published });
+  t.match(found, {
+    naming: 'gemma',
+    norm_offset: 1,
+    qk_norm: false,
+    attention_soft_cap: 50,
+    logits_soft_cap: 30,
+    layer_windows: [4096, 0, 4096, 0],
+    layer_rope: [],
+  });
+  t.strictSame(architecture({ ...SMALL, model_type: 'gemma2' }), found, 'the defaults');
+  const none = { attn_logit_softcapping: null, final_logit_softcapping: null };
+  t.match(architecture({ ...SMALL, model_type: 'gemma2', ...none }), {
+    attention_soft_cap: 0,
+    logits_soft_cap: 0,
+  });
+});
+
 t.test('Qwen3-MoE: the width of its experts, and normed heads', async (t) => {
   const experts = {
     moe_intermediate_size: 96,

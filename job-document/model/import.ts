@@ -78,8 +78,14 @@ function withTokenIds(config: ResolvedModelConfig, reader: ConfigReader): Resolv
   return { ...config, ...Object.fromEntries(given) };
 }
 
-/** Families with layers of linear attention beside those of softmax attention. */
-const HYBRIDS = ['qwen3_next', 'granitemoehybrid'];
+const LINEAR_ATTENTION = 'Layers of linear attention are not supported';
+/** Reasons why families of similar names are not supported. */
+const REASONS: Readonly<Record<string, string>> = {
+  qwen3_next: LINEAR_ATTENTION,
+  granitemoehybrid: LINEAR_ATTENTION,
+  gemma: 'Gemma 1 is not supported',
+  gemma3: 'Images are not supported: upload the text model, of which model_type is gemma3_text',
+};
 
 function isModelType(value: unknown): value is ModelType {
   return typeof value === 'string' && Object.hasOwn(FAMILIES, value);
@@ -89,8 +95,8 @@ function unknownFamily(value: unknown): FieldError {
   const at = '/model_type';
   if (value === undefined) return fieldError(at, 'missing_field', 'model_type is required');
   const message = `${JSON.stringify(value)} is not a supported model_type; supported are ${MODEL_TYPES.join(', ')}`;
-  if (typeof value === 'string' && HYBRIDS.includes(value))
-    return fieldError(at, 'unknown_value', `${message}. Layers of linear attention are not supported`);
+  if (typeof value === 'string' && Object.hasOwn(REASONS, value))
+    return fieldError(at, 'unknown_value', `${message}. ${REASONS[value]}`);
   return fieldError(
     at,
     'unknown_value',

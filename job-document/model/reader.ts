@@ -66,11 +66,11 @@ export class ConfigReader {
 
   /** Reads an integer or `null`, which is a value of its own here; an absent field is `fallback`. */
   integerOrNull(name: string, options: Numeric<number | null>): number | null {
-    if (this.given[name] === null) {
-      this.learn(name, options, rangeText('integer or null', options));
-      return null;
-    }
-    return this.numeric(name, options, 'integer or null', Number.isInteger);
+    return this.numericOrNull(name, options, 'integer or null', Number.isInteger);
+  }
+
+  numberOrNull(name: string, options: Numeric<number | null>): number | null {
+    return this.numericOrNull(name, options, 'number or null', Number.isFinite);
   }
 
   /** Returns undefined for an absent field. */
@@ -205,6 +205,17 @@ export class ConfigReader {
       const pointer = name.replaceAll('~', '~0').replaceAll('/', '~1');
       this.fail(pointer, 'unknown_field', message, nearestName(name, [...this.known]));
     }
+  }
+
+  private numericOrNull(
+    name: string,
+    options: Numeric<number | null>,
+    type: string,
+    isOne: (value: unknown) => boolean,
+  ): number | null {
+    if (this.given[name] !== null) return this.numeric(name, options, type, isOne);
+    this.learn(name, options, rangeText(type, options));
+    return null;
   }
 
   private numeric(

@@ -16,6 +16,7 @@ const QWEN2 = { model_type: 'qwen2', ...SIZES };
 const MIXTRAL = { model_type: 'mixtral', ...SIZES };
 const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
 const OLMO3 = { model_type: 'olmo3', ...SIZES };
+const GEMMA3 = { model_type: 'gemma3_text', ...SIZES };
 const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
@@ -29,6 +30,7 @@ const REFUSED: Refusal[] = [
   [{ model_type: 'qwen4' }, 'unknown_value', '/model_type', 'qwen2'],
   [{ model_type: 'bert' }, 'unknown_value', '/model_type'],
   [{ model_type: 'qwen3_next' }, 'unknown_value', '/model_type'],
+  [{ model_type: 'gemma3' }, 'unknown_value', '/model_type'],
   [{ model_type: 3 }, 'unknown_value', '/model_type'],
   // fields that change the mathematics
   [{ ...GPT2, scale_attn_weights: false }, 'model_field_unsupported', '/scale_attn_weights', 'true'],
@@ -133,6 +135,39 @@ const REFUSED: Refusal[] = [
     '/layer_types',
   ],
   [{ ...QWEN2, layer_types: ['full_attention'] }, 'wrong_length', '/layer_types'],
+  [
+    { ...GEMMA3, hidden_activation: 'gelu' },
+    'model_field_unsupported',
+    '/hidden_activation',
+    'gelu_pytorch_tanh',
+  ],
+  [{ ...GEMMA3, attn_logit_softcapping: 50 }, 'model_field_unsupported', '/attn_logit_softcapping'],
+  [{ ...GEMMA3, final_logit_softcapping: 30 }, 'model_field_unsupported', '/final_logit_softcapping'],
+  [
+    { ...GEMMA3, use_bidirectional_attention: true },
+    'model_field_unsupported',
+    '/use_bidirectional_attention',
+    'false',
+  ],
+  [{ ...GEMMA3, rope_parameters: { rope_type: 'default' } }, 'model_field_unsupported', '/rope_parameters'],
+  [
+    {
+      ...GEMMA3,
+      rope_parameters: { full_attention: {}, sliding_attention: { rope_type: 'linear' } },
+    },
+    'model_field_unsupported',
+    '/rope_parameters/sliding_attention/rope_type',
+    '"default"',
+  ],
+  [
+    {
+      ...GEMMA3,
+      rope_local_base_freq: 1e4,
+      rope_parameters: { full_attention: {}, sliding_attention: { rope_theta: 1e3 } },
+    },
+    'model_field_conflict',
+    '/rope_parameters/sliding_attention/rope_theta',
+  ],
   [{ ...OLMO3, rope_theta: 10_000 }, 'model_field_unsupported', '/rope_theta', '500000'],
   [
     { ...OLMO3, rope_parameters: { full_attention: {}, sliding_attention: { rope_type: 'yarn' } } },

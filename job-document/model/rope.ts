@@ -20,19 +20,48 @@ const WHY_PARTIAL = 'rotary positions apply to every element of a head';
  */
 export function readRope(reader: ConfigReader, defaultTheta: number, maxPositions: number): RopeConfig {
   reader.only('partial_rotary_factor', [1], WHY_PARTIAL);
-  const beside = reader.has('rope_theta');
-  const theta = reader.number('rope_theta', { ...THETA, fallback: defaultTheta });
   const inner = reader.section('rope_scaling', ['rope_parameters']);
+  const theta = readTheta(reader, 'rope_theta', defaultTheta, inner);
   if (inner === null) return { rope_theta: theta, rope_scaling: null };
-  const within = inner.has('rope_theta') ? inner.number('rope_theta', THETA) : theta;
+  inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
+  return { rope_theta: theta, rope_scaling: readScaling(inner, maxPositions) };
+}
+
+/** Reads a base of rotary frequencies, which `inner` may have as its `rope_theta` instead. */
+export function readTheta(
+  reader: ConfigReader,
+  name: string,
+  fallback: number,
+  inner: ConfigReader | null = null,
+): number {
+  const beside = reader.has(name);
+  const theta = reader.number(name, { ...THETA, fallback });
+  if (!inner?.has('rope_theta')) return theta;
+  const within = inner.number('rope_theta', THETA);
   if (beside && within !== theta)
     inner.fail(
       'rope_theta',
       'model_field_conflict',
-      `rope_theta is ${within} here and ${theta} at the top level`,
+      `rope_theta is ${within} here, and ${name} is ${theta} at the top level`,
     );
-  inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
-  return { rope_theta: within, rope_scaling: readScaling(inner, maxPositions) };
+  return within;
+}
+
+/** Objects of `rope_parameters` for layers without and with a window. */
+interface RopesOfTypes {
+  full: ConfigReader | null;
+  sliding: ConfigReader | null;
+}
+
+/** Reads transformers 5's spelling of positions that differ by type of layer; null in another spelling. */
+export function ropesOfTypes(reader: ConfigReader): RopesOfTypes | null {
+  const types = reader.has('rope_scaling') ? null : reader.section('rope_parameters');
+  if (!types?.has('full_attention')) return null;
+  const [full, sliding] = [types.section('full_attention'), types.section('sliding_attention')];
+  types.ignore(['full_attention', 'sliding_attention']);
+  types.finish();
+  sliding?.only('rope_type', ['default'], 'frequencies of sliding layers are not scaled');
+  return { full, sliding };
 }
 
 export function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {

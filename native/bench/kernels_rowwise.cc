@@ -4,7 +4,7 @@
 #include "kernels/elementwise/bias.h"
 #include "kernels/elementwise/dropout.h"
 #include "kernels/elementwise/gelu.h"
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 #include "kernels/norm/layernorm.h"
 #include "kernels/norm/rmsnorm.h"
 
@@ -64,14 +64,15 @@ Matrix inner(KernelBench& bench, std::int64_t width = 1) {
 
 KernelCase swiglu_forward(KernelBench& bench) {
   const Matrix gate_up = inner(bench, 2), act = inner(bench);
-  return case_over(bench, act.cols, 3, [&bench, gate_up, act] { swiglu(bench.ctx, gate_up, act); }, {act});
+  return case_over(bench, act.cols, 3, [&bench, gate_up, act] { glu(bench.ctx, GluKind::kSilu, gate_up, act); }, {act});
 }
 
 KernelCase swiglu_back(KernelBench& bench) {
   const Matrix gate_up = inner(bench, 2), dact = inner(bench), dgate_up = inner(bench, 2);
-  return case_over(bench, dact.cols, 5,
-                   [&bench, gate_up, dact, dgate_up] { swiglu_backward(bench.ctx, gate_up, dact, dgate_up); },
-                   {dgate_up});
+  return case_over(
+      bench, dact.cols, 5,
+      [&bench, gate_up, dact, dgate_up] { glu_backward(bench.ctx, GluKind::kSilu, gate_up, dact, dgate_up); },
+      {dgate_up});
 }
 
 template <GeluKind kKind>

@@ -92,6 +92,30 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'Olmo3ForCausalLM',
   },
+  'Gemma 3 with a layer of each kind': {
+    config: {
+      ...SIZES,
+      model_type: 'gemma3_text',
+      head_dim: 16,
+      query_pre_attn_scalar: 24,
+      sliding_window: 16,
+      layer_types: ['sliding_attention', 'full_attention'],
+      rope_scaling: { rope_type: 'linear', factor: 8 },
+    },
+    causalLm: 'Gemma3ForCausalLM',
+  },
+  'Gemma 2 with soft caps': {
+    config: {
+      ...SIZES,
+      model_type: 'gemma2',
+      head_dim: 16,
+      query_pre_attn_scalar: 16,
+      sliding_window: 16,
+      attn_logit_softcapping: 5,
+      final_logit_softcapping: 3,
+    },
+    causalLm: 'Gemma2ForCausalLM',
+  },
   'Qwen3-MoE with the auxiliary loss': {
     config: {
       ...SIZES,

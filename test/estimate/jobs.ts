@@ -190,6 +190,20 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'Gemma 3': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'gemma3_text',
+        head_dim: 32,
+        num_key_value_heads: 2,
+        sliding_window: 5,
+      },
+    },
+  },
+  'Gemma 2': {
+    model: { config: { ...SIZES, model_type: 'gemma2', head_dim: 32, num_key_value_heads: 2 } },
+  },
   'Granite with its factors': {
     model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
   },

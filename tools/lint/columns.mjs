@@ -36,13 +36,13 @@ export function longLines(file, content) {
   });
 }
 
-/** True for each line of a page that is neither in a block of code nor part of a table, nor an image. */
+/** True for each line of a page that is neither in a block of code nor part of a table, nor an image or a heading. */
 function linesOfProse(lines) {
   let inCode = false;
   return lines.map((line) => {
     const isFence = /^\s*```/.test(line);
     if (isFence) inCode = !inCode;
-    return !inCode && !isFence && !/^\s*(\||!\[)/.test(line);
+    return !inCode && !isFence && !/^\s*(\||!\[|#)/.test(line);
   });
 }
 

@@ -83,6 +83,44 @@ class RopeScaling(_RopeScalingRequired, total=False):
     """`yarn`: rounds the bounds between dimensions to whole numbers."""
 
 
+class _DecoderSizesRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+
+
+
+class DecoderSizes(_DecoderSizesRequired, total=False):
+    """Common fields of the families with RMSNorm, rotary positions and a gate in the MLP."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class _DecoderFieldsRequired(TypedDict):
     hidden_size: int
     """Width of the residual stream."""
@@ -109,15 +147,15 @@ class _DecoderFieldsRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
 
 
 
 class DecoderFields(_DecoderFieldsRequired, total=False):
-    """Common fields of the families with RMSNorm, rotary positions and SwiGLU."""
+    """Common fields of the families with SwiGLU."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -149,10 +187,10 @@ class _ResolvedLlamaConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["llama"]
     """The model family."""
     attention_bias: bool
@@ -195,10 +233,10 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["mistral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -239,10 +277,10 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["qwen2"]
     """The model family."""
     use_sliding_window: bool
@@ -289,10 +327,10 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["qwen3"]
     """The model family."""
     attention_bias: bool
@@ -341,10 +379,10 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["mixtral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -393,10 +431,10 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["smollm3"]
     """The model family."""
     attention_bias: bool
@@ -449,10 +487,10 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["granite"]
     """The model family."""
     attention_bias: bool
@@ -503,10 +541,10 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["olmo2"]
     """The model family."""
     attention_bias: bool
@@ -547,10 +585,10 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["olmo3"]
     """The model family."""
     attention_bias: bool
@@ -596,10 +634,10 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     model_type: Literal["qwen3_moe"]
     """The model family."""
     attention_bias: bool
@@ -626,6 +664,160 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
 class ResolvedQwen3MoeConfig(_ResolvedQwen3MoeConfigRequired, total=False):
     """Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no
     meaning."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _GemmaFieldsRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    hidden_activation: Literal["gelu_pytorch_tanh"]
+    """The activation of the gate in the MLP."""
+    query_pre_attn_scalar: float
+    """Attention's scores are divided by its square root."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class GemmaFields(_GemmaFieldsRequired, total=False):
+    """Common fields of Gemma 2 and 3."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedGemma3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    hidden_activation: Literal["gelu_pytorch_tanh"]
+    """The activation of the gate in the MLP."""
+    query_pre_attn_scalar: float
+    """Attention's scores are divided by its square root."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+    model_type: Literal["gemma3_text"]
+    """The model family."""
+    rope_local_base_freq: float
+    """Base of the rotary frequencies of layers with the window."""
+
+
+
+class ResolvedGemma3Config(_ResolvedGemma3ConfigRequired, total=False):
+    """Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedGemma2ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    hidden_activation: Literal["gelu_pytorch_tanh"]
+    """The activation of the gate in the MLP."""
+    query_pre_attn_scalar: float
+    """Attention's scores are divided by its square root."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+    model_type: Literal["gemma2"]
+    """The model family."""
+    attn_logit_softcapping: Optional[float]
+    """Soft cap of attention's scores; null: none."""
+    final_logit_softcapping: Optional[float]
+    """Soft cap of the logits; null: none."""
+
+
+
+class ResolvedGemma2Config(_ResolvedGemma2ConfigRequired, total=False):
+    """Gemma 2, with soft caps of attention's scores and of the logits."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -4095,7 +4287,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4180,7 +4372,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -19,18 +19,18 @@ interface DecoderDefaults {
   tie_word_embeddings?: boolean;
 }
 
-/** Fields of all these families. */
+/** Fields of all these families, and of those with another activation. */
 type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | 'mlp_bias'>;
+type DecoderSizes = Omit<DecoderConfig, 'hidden_act'>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
-/** @param rope reads rotary positions of a family with fields of its own */
-export function readDecoder(
+/** Reads the fields of a family with another activation. */
+export function readDecoderSizes<Rope extends RopeConfig = RopeConfig>(
   reader: ConfigReader,
   defaults: DecoderDefaults,
-  rope: (maxPositions: number) => RopeConfig = (maxPositions) =>
-    readRope(reader, defaults.rope_theta, maxPositions),
-): DecoderConfig {
+  rope: (maxPositions: number) => Rope,
+): DecoderSizes & Rope {
   const hiddenSize = reader.integer('hidden_size', LIMITS.hidden);
   const numAttentionHeads = reader.integer('num_attention_heads', LIMITS.heads);
   const maxPositionEmbeddings = reader.integer('max_position_embeddings', {
@@ -57,12 +57,24 @@ export function readDecoder(
     ...rope(maxPositionEmbeddings),
     tie_word_embeddings: reader.flag('tie_word_embeddings', defaults.tie_word_embeddings ?? false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
+    attention_dropout: reader.number('attention_dropout', { ...LIMITS.dropout, fallback: 0 }),
+  };
+}
+
+/** @param rope reads rotary positions of a family with fields of its own */
+export function readDecoder(
+  reader: ConfigReader,
+  defaults: DecoderDefaults,
+  rope: (maxPositions: number) => RopeConfig = (maxPositions) =>
+    readRope(reader, defaults.rope_theta, maxPositions),
+): DecoderConfig {
+  return {
+    ...readDecoderSizes(reader, defaults, rope),
     hidden_act: reader.choice('hidden_act', {
       values: { silu: 'silu', swish: 'silu' } as const,
       fallback: 'silu',
       why: WHY_ACTIVATION,
     }),
-    attention_dropout: reader.number('attention_dropout', { ...LIMITS.dropout, fallback: 0 }),
   };
 }
 
@@ -130,7 +142,7 @@ export const DECODER_PARAMS = {
  * override the differences.
  */
 export function decoderArchitecture(
-  config: DecoderConfig & { attention_bias?: boolean; mlp_bias?: boolean },
+  config: DecoderSizes & { attention_bias?: boolean; mlp_bias?: boolean },
 ): Architecture {
   const { attention_bias = false, mlp_bias = false } = config;
   return {

@@ -2,6 +2,8 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { ParamNames } from '../parts.js';
 import type { Family, ModelType } from './family.js';
+import { GEMMA2 } from './gemma2.js';
+import { GEMMA3 } from './gemma3.js';
 import { GPT2 } from './gpt2.js';
 import { GRANITE } from './granite.js';
 import { LLAMA } from './llama.js';
@@ -30,6 +32,8 @@ export const FAMILIES: Families = {
   olmo2: OLMO2,
   olmo3: OLMO3,
   qwen3_moe: QWEN3_MOE,
+  gemma3_text: GEMMA3,
+  gemma2: GEMMA2,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

@@ -1,5 +1,5 @@
 import type { ConfigReader } from '../reader.js';
-import { type RopeConfig, readRope, readScaling } from '../rope.js';
+import { type RopeConfig, readRope, readScaling, ropesOfTypes } from '../rope.js';
 import { decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './layer-types.js';
@@ -9,20 +9,15 @@ import { OLMO_PARAMS } from './olmo2.js';
 /** Base of the rotary frequencies of all layers. */
 const THETA = 500_000;
 const WHY_THETA = `the base is ${THETA}: with another one, transformers 4 and 5 compute sliding layers differently`;
-const WHY_SLIDING = 'frequencies of sliding layers are not scaled';
 
 /** Reads `rope_scaling`, which scales layers without a window, or `rope_parameters` for each type of layer. */
 function readRopes(reader: ConfigReader, maxPositions: number): RopeConfig {
   reader.only('rope_theta', [THETA], WHY_THETA);
-  const types = reader.has('rope_scaling') ? null : reader.section('rope_parameters');
-  if (!types?.has('full_attention')) return readRope(reader, THETA, maxPositions);
-  const sliding = types.section('sliding_attention');
-  sliding?.only('rope_type', ['default'], WHY_SLIDING);
+  const types = ropesOfTypes(reader);
+  if (types === null) return readRope(reader, THETA, maxPositions);
+  const { full, sliding } = types;
   sliding?.only('rope_theta', [THETA], WHY_THETA);
   sliding?.finish();
-  const full = types.section('full_attention');
-  types.ignore(['full_attention', 'sliding_attention']);
-  types.finish();
   full?.only('rope_theta', [THETA], WHY_THETA);
   return { rope_theta: THETA, rope_scaling: full && readScaling(full, maxPositions) };
 }

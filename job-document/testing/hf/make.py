@@ -50,6 +50,11 @@ MODELS = {
                          "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
     "qwen3-moe": transformers.Qwen3MoeConfig(
         **DECODER, head_dim=16, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True),
+    "gemma3": transformers.Gemma3TextConfig(
+        **{**DECODER, "num_hidden_layers": 6}, head_dim=16, sliding_window=16, query_pre_attn_scalar=16,
+        rope_parameters={"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}),
+    "gemma2": transformers.Gemma2Config(**DECODER, head_dim=16, sliding_window=16, query_pre_attn_scalar=16),
     "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
 }
 

@@ -17,6 +17,7 @@ bool fits(const AttentionShape& shape, const ConstMatrix& matrix, std::int64_t c
 void check(const AttentionShape& shape, const ConstMatrix& qkv, const ConstMatrix& out, std::size_t lse_size) {
   require(shape.num_kv_heads >= 1 && shape.num_heads % shape.num_kv_heads == 0 && shape.head_dim >= 1,
           "invalid_argument", "attention: the number of key/value heads must divide the number of heads");
+  require(shape.soft_cap >= 0, "invalid_argument", "attention: a soft cap is above 0; 0 is without");
   require(fits(shape, qkv, shape.qkv_size(), qkv.dtype) && fits(shape, out, shape.query_size(), qkv.dtype) &&
               static_cast<std::int64_t>(lse_size) == shape.batch * shape.num_heads * shape.sequence_length,
           "invalid_argument", "attention: qkv, out and lse do not fit the shape");

@@ -19,7 +19,8 @@ struct AttentionShape {
   std::int64_t num_heads = 0;
   std::int64_t num_kv_heads = 0;
   std::int64_t head_dim = 0;
-  double scale = 0;  // of the scores; 0: 1 / sqrt(head_dim)
+  double scale = 0;     // of the scores; 0: 1 / sqrt(head_dim)
+  double soft_cap = 0;  // of the scaled scores (kernels/common/formulas/soft_cap.h); 0: none
 
   float score_scale() const {
     return scale == 0 ? 1.0F / std::sqrt(static_cast<float>(head_dim)) : static_cast<float>(scale);
@@ -41,13 +42,13 @@ struct AttentionOptions {
   double dropout = 0;  // probability of being dropped, in [0, 1)
 };
 
-/// Causal softmax(q kᵀ · score_scale) v. Scores exist for one block of query rows of one head and one block of keys
-/// at a time. The softmax is gathered over blocks of keys, with the largest score so far as the reference.
+/// Causal softmax(soft_cap(q kᵀ · score_scale)) v. Scores exist for one block of query rows of one head and one block
+/// of keys at a time. The softmax is gathered over blocks of keys, with the largest score so far as the reference.
 struct AttentionForward {
   AttentionShape shape;
   ConstMatrix qkv;       // (B·T, qkv_size): query heads, then key heads, then value heads
   Matrix out;            // (B·T, query_size)
-  std::span<float> lse;  // (B, H, T) ln Σ exp of the scaled scores of a row, kept for the backward
+  std::span<float> lse;  // (B, H, T) ln Σ exp of the scaled and capped scores of a row, kept for the backward
   AttentionOptions options = {};
 };
 

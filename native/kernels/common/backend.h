@@ -55,6 +55,7 @@ struct RouterForward;
 struct RouterSums;
 struct RowOrder;
 enum class GeluKind : std::uint8_t;
+enum class GluKind : std::uint8_t;
 
 [[noreturn]] void refuse_operation(const char* name, const Device& device);
 
@@ -132,8 +133,9 @@ struct Backend {
   // elementwise
   Operation<void(GeluKind, const ConstMatrix&, const Matrix&)> gelu{"gelu"};
   Operation<void(GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&)> gelu_backward{"gelu_backward"};
-  Operation<void(const ConstMatrix&, const Matrix&)> swiglu{"swiglu"};
-  Operation<void(const ConstMatrix&, const ConstMatrix&, const Matrix&)> swiglu_backward{"swiglu_backward"};
+  Operation<void(GluKind, const ConstMatrix&, const Matrix&)> glu{"glu"};
+  Operation<void(GluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&)> glu_backward{"glu_backward"};
+  Operation<void(float, const ConstMatrix&, const Matrix&)> soft_cap{"soft_cap"};
   Operation<void(const ConstMatrix&, std::span<float>)> bias_gradient{"bias_gradient"};
   Operation<void(const DropoutRule&, const ConstMatrix&, const Matrix&)> dropout{"dropout"};
 

@@ -17,6 +17,7 @@ struct CrossEntropy {
   std::span<float> losses;  // (R)
   Matrix dlogits;           // (R, V), or no data for the loss alone; may share the memory of logits row by row
   float grad_scale = 0;
+  float soft_cap = 0;  // the logits were capped (kernels/common/formulas/soft_cap.h): dlogits is before it; 0: not
 };
 
 /// Throws Error{"invalid_argument"} where shapes or types do not fit.

@@ -7,7 +7,8 @@
 
 namespace zerofleet {
 
-/// y = s · rstd · weight with s = x + delta (or x) and rstd = 1 / sqrt(mean(s²) + eps) over each row, in fp32 inside.
+/// y = s · rstd · (weight_offset + weight) with s = x + delta (or x) and rstd = 1 / sqrt(mean(s²) + eps) over each row,
+/// in fp32 inside.
 struct RmsNormForward {
   ConstMatrix x;                 // (M, D)
   ConstMatrix delta;             // (M, D), or no data
@@ -16,6 +17,7 @@ struct RmsNormForward {
   double eps = 0;
   Matrix y;               // (M, D)
   std::span<float> rstd;  // (M)
+  double weight_offset = 0;
 };
 
 /// dx = residual + gradient through the norm. The sum dweight goes over rows, in chunks of 64 rows that are added in
@@ -28,6 +30,7 @@ struct RmsNormBackward {
   ConstMatrix residual;          // (M, D), or no data; may be dx
   Matrix dx;                     // (M, D)
   std::span<float> dweight;      // (D), or empty: not computed
+  double weight_offset = 0;
 };
 
 /// Both throw Error{"invalid_argument"} where shapes or types do not fit.

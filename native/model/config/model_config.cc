@@ -74,6 +74,7 @@ void check_positions(const ModelConfig& config) {
 void check_experts(const ModelConfig& config) {
   if (config.num_experts == 0) return;
   check(config.num_experts >= 1 && config.num_experts <= 1024, "num_experts must be from 1 to 1024");
+  check(config.mlp == MlpType::kSwiglu, "mlp must be swiglu: experts have no other");
   check(config.experts_per_token >= 1 && config.experts_per_token <= config.num_experts,
         "experts_per_token must be from 1 to num_experts");
   check(!config.mlp_bias, "mlp_bias must be false: matrices of experts have no biases");
@@ -91,7 +92,7 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
             (config.positions == PositionType::kLearned ? "rotary positions" : "learned positions"));
   check(parts.has(ModelPart::kQueryNorm) == config.qk_norm, naming + " is for models without qk_norm");
   check(parts.has(ModelPart::kGate) == config.gated_mlp(),
-        naming + " is for models with " + (config.gated_mlp() ? "GELU" : "SwiGLU"));
+        naming + " is for models with " + (config.gated_mlp() ? "an MLP without a gate" : "a gate in the MLP"));
 }
 
 void check_scales(const ModelConfig& config) {
@@ -101,6 +102,8 @@ void check_scales(const ModelConfig& config) {
   for (const auto& [name, scale] : scales)
     check(scale > 0 && scale < 1e6, std::string(name) + " must be above 0 and below 1000000");
   check(config.attention_scale >= 0 && config.attention_scale < 1e6, "attention_scale must be from 0 to below 1000000");
+  for (const double cap : {config.attention_soft_cap, config.logits_soft_cap})
+    check(cap >= 0 && cap < 1e6, "attention_soft_cap and logits_soft_cap must be from 0 to below 1000000");
 }
 
 void check_probability(const char* name, double value) {
@@ -140,6 +143,8 @@ void validate(const ModelConfig& config) {
   const ModelParts parts = model_parts(config);
   check_parts(config, parts);
   check_adapter(config, parts);
+  check(config.norm_offset == 0 || config.norm_offset == 1, "norm_offset must be 0 or 1");
+  check(config.norm_offset == 0 || config.norm == NormType::kRms, "norm_offset must be 0 with LayerNorm");
   check(config.norm_eps > 0 && config.norm_eps < 1, "norm_eps must be above 0 and below 1");
   check_probability("embedding_dropout", config.embedding_dropout);
   check_probability("attention_dropout", config.attention_dropout);

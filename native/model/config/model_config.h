@@ -17,7 +17,7 @@ namespace zerofleet {
 enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class QkNormScope : std::uint8_t { kHead, kAll };
-enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
+enum class MlpType : std::uint8_t { kSwiglu, kGegluTanh, kGelu, kGeluTanh };
 
 inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {
     {"nf4", QuantFormat::kNf4}, {"int8", QuantFormat::kInt8}};
@@ -36,6 +36,7 @@ struct ModelConfig {
   std::int64_t max_position_embeddings = 0;
   NormType norm = NormType::kRms;
   double norm_eps = 1e-5;
+  double norm_offset = 0;  // added to the weights of RMSNorm
   PositionType positions = PositionType::kRope;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
@@ -49,15 +50,18 @@ struct ModelConfig {
   bool qk_norm = false;                            // RMSNorm of each query and key head before the rotation
   QkNormScope qk_norm_scope = QkNormScope::kHead;  // kAll: over all query heads together, and all key heads
   double attention_scale = 0;                      // of attention's scores; 0: 1 / sqrt(head_dim)
+  double attention_soft_cap = 0;                   // of the scaled scores; 0: none
   std::vector<std::int64_t> layer_windows;  // per layer: tokens that a query sees, itself included; 0: all before it
   MlpType mlp = MlpType::kSwiglu;
   std::int64_t num_experts = 0;  // 0: one dense MLP per layer
   std::int64_t experts_per_token = 0;
   double router_aux_loss_coef = 0;
   bool tie_word_embeddings = false;
-  double embedding_scale = 1;  // of the embeddings of tokens
-  double residual_scale = 1;   // of the outputs of attention and MLP that are added to the residual stream
+  double embedding_scale = 1;           // of the embeddings of tokens
+  bool rounds_embedding_scale = false;  // to the compute dtype
+  double residual_scale = 1;            // of the outputs of attention and MLP that are added to the residual stream
   double logits_scale = 1;
+  double logits_soft_cap = 0;  // of the scaled logits; 0: none
   double embedding_dropout = 0;
   double attention_dropout = 0;  // of the attention's probabilities
   double residual_dropout = 0;   // of the outputs of attention and MLP that are added to the residual stream
@@ -79,6 +83,7 @@ struct ModelConfig {
     field("max_position_embeddings", max_position_embeddings);
     field("norm", norm, {{"rms", NormType::kRms}, {"layer", NormType::kLayer}});
     field("norm_eps", norm_eps);
+    field("norm_offset", norm_offset);
     field("positions", positions, {{"rope", PositionType::kRope}, {"learned", PositionType::kLearned}});
     field("rope_theta", rope_theta);
     field("rope_scaling", rope_scaling);
@@ -90,15 +95,22 @@ struct ModelConfig {
     field("qk_norm", qk_norm);
     field("qk_norm_scope", qk_norm_scope, {{"head", QkNormScope::kHead}, {"all", QkNormScope::kAll}});
     field("attention_scale", attention_scale);
+    field("attention_soft_cap", attention_soft_cap);
     field("layer_windows", layer_windows);
-    field("mlp", mlp, {{"swiglu", MlpType::kSwiglu}, {"gelu", MlpType::kGelu}, {"gelu_tanh", MlpType::kGeluTanh}});
+    field("mlp", mlp,
+          {{"swiglu", MlpType::kSwiglu},
+           {"geglu_tanh", MlpType::kGegluTanh},
+           {"gelu", MlpType::kGelu},
+           {"gelu_tanh", MlpType::kGeluTanh}});
     field("num_experts", num_experts);
     field("experts_per_token", experts_per_token);
     field("router_aux_loss_coef", router_aux_loss_coef);
     field("tie_word_embeddings", tie_word_embeddings);
     field("embedding_scale", embedding_scale);
+    field("rounds_embedding_scale", rounds_embedding_scale);
     field("residual_scale", residual_scale);
     field("logits_scale", logits_scale);
+    field("logits_soft_cap", logits_soft_cap);
     field("embedding_dropout", embedding_dropout);
     field("attention_dropout", attention_dropout);
     field("residual_dropout", residual_dropout);
@@ -118,7 +130,7 @@ struct ModelConfig {
   bool norm_bias() const { return norm == NormType::kLayer; }
   /// The output projection has its own matrix.
   bool own_head() const { return !tie_word_embeddings; }
-  bool gated_mlp() const { return mlp == MlpType::kSwiglu; }
+  bool gated_mlp() const { return mlp == MlpType::kSwiglu || mlp == MlpType::kGegluTanh; }
   std::int64_t rope_of(std::size_t layer) const { return layer_rope.empty() ? 1 : layer_rope[layer]; }
   bool has_local_rope() const { return std::ranges::find(layer_rope, 2) != layer_rope.end(); }
   /// 0 where layer_windows is empty.

@@ -125,8 +125,10 @@ class Builder {
 
   std::size_t add_weight(const PartParams& part, const std::string& module) {
     const std::string name = module + ".weight";
-    if (part.kind == PartKind::kNorm)
-      return add_param(module, {name, {part.out}, ParamGroup::kNoDecay, ParamInit::kOnes, 0.0F});
+    if (part.kind == PartKind::kNorm) {
+      const ParamInit init = config_.norm_offset == 1 ? ParamInit::kZeros : ParamInit::kOnes;
+      return add_param(module, {name, {part.out}, ParamGroup::kNoDecay, init, 0.0F});
+    }
     const bool in_first = part.kind == PartKind::kLinear && parts_.in_first;
     std::vector<std::int64_t> shape{part.out, part.in};
     if (in_first) std::swap(shape[0], shape[1]);

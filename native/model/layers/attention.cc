@@ -20,8 +20,8 @@ void rotate(const ModelContext& model, const Pass& pass, std::size_t layer, cons
 }  // namespace
 
 AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape) {
-  return {shape.batch,     shape.length,          config.num_attention_heads, config.num_key_value_heads,
-          config.head_dim, config.attention_scale};
+  return {shape.batch,     shape.length,           config.num_attention_heads, config.num_key_value_heads,
+          config.head_dim, config.attention_scale, config.attention_soft_cap};
 }
 
 AttentionBlock::AttentionBlock(const ModelContext& model, const LayerSpec& spec, std::size_t number)

@@ -34,6 +34,7 @@ void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) c
     HeadNormForward args;
     args.x = raw.columns(begin, count);
     args.weight = weight;
+    args.weight_offset = c.norm_offset;
     args.head_dim = size;
     args.eps = c.norm_eps;
     args.y = qkv.columns(begin, count);
@@ -54,6 +55,7 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
     args.dy = dqkv.columns(begin, count);
     args.x = kept.raw.first_rows(dqkv.rows).columns(begin, count);
     args.weight = weight;
+    args.weight_offset = c.norm_offset;
     args.head_dim = size;
     args.rstd = stats_of(rstd, args.x, size);
     args.dx = dqkv.columns(begin, count);

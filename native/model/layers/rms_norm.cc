@@ -20,6 +20,7 @@ class RmsNorm final : public Norm {
     args.delta = residual.delta;
     args.sum = residual.sum;
     args.weight = weight_;
+    args.weight_offset = model.config.norm_offset;
     args.eps = model.config.norm_eps;
     args.y = y;
     args.rstd = kept.rstd.first(y.rows);
@@ -33,6 +34,7 @@ class RmsNorm final : public Norm {
     args.dy = pass.dy;
     args.x = pass.x;
     args.weight = weight_;
+    args.weight_offset = model.config.norm_offset;
     args.rstd = kept.rstd.first(pass.x.rows);
     args.residual = pass.residual;
     args.dx = pass.dx;

@@ -3,11 +3,21 @@
 #include "kernels/embedding/embedding.h"
 
 namespace zerofleet {
+namespace {
+
+double embedding_scale_of(const ModelContext& model) {
+  const double scale = model.config.embedding_scale;
+  if (!model.config.rounds_embedding_scale || model.dtype == DType::kF32) return scale;
+  const auto value = static_cast<float>(scale);
+  return static_cast<double>(model.dtype == DType::kBF16 ? to_float(to_bf16(value)) : to_float(to_f16(value)));
+}
+
+}  // namespace
 
 TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& table)
     : tokens_(table.embed),
       positions_(table.positions),
-      scale_(model.config.embedding_scale),
+      scale_(embedding_scale_of(model)),
       dropout_(model.config.embedding_dropout, 0) {}
 
 // 4·V·D, and with learned positions 4·max_position_embeddings·D, where they are trained

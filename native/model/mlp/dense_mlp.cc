@@ -1,16 +1,17 @@
 #include <optional>
 
 #include "core/error.h"
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 #include "model/mlp/mlp.h"
 
 namespace zerofleet {
 namespace {
 
-/// GELU between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
+/// GELU between the two products of an MLP; none: a gate, f(x₁) · x₂.
 std::optional<GeluKind> gelu_of(MlpType type) {
   switch (type) {
     case MlpType::kSwiglu:
+    case MlpType::kGegluTanh:
       return std::nullopt;
     case MlpType::kGelu:
       return GeluKind::kExact;
@@ -53,6 +54,7 @@ class DenseMlp final : public Mlp {
  public:
   DenseMlp(const ModelContext& model, const DenseSpec& spec)
       : gelu_(gelu_of(model.config.mlp)),
+        glu_(model.config.mlp == MlpType::kGegluTanh ? GluKind::kGeluTanh : GluKind::kSilu),
         inner_(model, spec.inner, model.config.hidden_size, model.weights),
         outer_(model, spec.outer, model.config.intermediate_size, model.weights) {}
 
@@ -81,7 +83,7 @@ class DenseMlp final : public Mlp {
       inner_.forward(model, pass, x, act, mine.inner_low, {GemmEpilogue::Kind::kGelu, *gelu_, inner});
     } else {
       inner_.forward(model, pass, x, inner, mine.inner_low);
-      swiglu(model.ctx, inner, act);
+      glu(model.ctx, glu_, inner, act);
     }
     outer_.forward_low(model, pass, act, mine.outer_low);
   }
@@ -103,13 +105,14 @@ class DenseMlp final : public Mlp {
       outer_.backward(model, pass, {act, args.dy, dinner, gelu}, mine.outer_low, to.outer, sink);
     } else {
       outer_.backward(model, pass, {act, args.dy, dact}, mine.outer_low, to.outer, sink);
-      swiglu_backward(model.ctx, inner, dact, dinner);
+      glu_backward(model.ctx, glu_, inner, dact, dinner);
     }
     inner_.backward(model, pass, {args.x, dinner, args.dx}, mine.inner_low, to.inner, sink);
   }
 
  private:
   std::optional<GeluKind> gelu_;
+  GluKind glu_;  // without gelu_
   Linear inner_, outer_;
 };
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 #include "model/mlp/row_exchange.h"
 
 namespace zerofleet {
@@ -178,7 +178,7 @@ void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, con
                           const Matrix& out) const {
   if (rows.count == 0) return;
   forward_of(model, rows, &Expert::inner, kept.gathered.view(), kept.inner.view(), kept.low.inner);
-  swiglu(model.ctx, kept.inner.first_rows(rows.count), kept.act.first_rows(rows.count));
+  glu(model.ctx, GluKind::kSilu, kept.inner.first_rows(rows.count), kept.act.first_rows(rows.count));
   forward_of(model, rows, &Expert::outer, kept.act.view(), out, kept.low.outer);
 }
 
@@ -188,8 +188,8 @@ void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, co
   if (rows.count > 0) {
     low_gradient_of(model, rows, &Expert::outer, drows, work.dlow.outer);
     input_gradient_of(model, rows, &Expert::outer, drows, work.dact.view(), work.dlow.outer);
-    swiglu_backward(model.ctx, kept.inner.first_rows(rows.count), work.dact.first_rows(rows.count),
-                    work.dinner.first_rows(rows.count));
+    glu_backward(model.ctx, GluKind::kSilu, kept.inner.first_rows(rows.count), work.dact.first_rows(rows.count),
+                 work.dinner.first_rows(rows.count));
     low_gradient_of(model, rows, &Expert::inner, work.dinner.view(), work.dlow.inner);
   }
   for (std::size_t e = experts_.size(); e-- > 0;) {

@@ -5,6 +5,7 @@
 
 #include "core/device/transfer.h"
 #include "kernels/common/backend.h"
+#include "kernels/elementwise/soft_cap.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/loss/cross_entropy.h"
 
@@ -165,6 +166,7 @@ void LossHead::compute_logits(const ModelContext& model, const Matrix& normed, c
   const GemmProblem product[] = {{normed, &forward_, logits}};
   gemm(model.ctx, *model.scratch, product);
   if (model.config.logits_scale != 1) scale(model.ctx, model.config.logits_scale, logits, logits);
+  if (model.config.logits_soft_cap != 0) soft_cap(model.ctx, model.config.logits_soft_cap, logits, logits);
 }
 
 void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
@@ -181,13 +183,14 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
 
 void LossHead::cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets,
                                 std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
-  const auto logits_scale = static_cast<float>(model.config.logits_scale);
+  const auto logits_scale = static_cast<float>(model.config.logits_scale),
+             cap = static_cast<float>(model.config.logits_soft_cap);
   for (std::int64_t row = 0; row < logits.rows;) {
     const RowFactor factor = factor_of(gradients, first_row + row, logits.rows - row);
     const auto count = static_cast<std::size_t>(factor.rows);
     cross_entropy(model.ctx, {rows_of(logits, row, factor.rows), targets.subspan(static_cast<std::size_t>(row), count),
                               losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
-                              rows_of(dlogits, row, factor.rows), factor.value * logits_scale});
+                              rows_of(dlogits, row, factor.rows), factor.value * logits_scale, cap});
     row += factor.rows;
   }
 }

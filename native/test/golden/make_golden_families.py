@@ -22,8 +22,8 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig,
-    LlamaForCausalLM, MistralConfig,
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config,
+                          GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
                           Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM,
@@ -82,6 +82,14 @@ CASES = {
     "olmo3": lambda: Olmo3ForCausalLM(
         Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
                     rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
+    "gemma2": lambda: Gemma2ForCausalLM(
+        Gemma2Config(**SIZES, head_dim=12, sliding_window=7, query_pre_attn_scalar=4, pad_token_id=None,
+                     attn_logit_softcapping=2.0, final_logit_softcapping=3.0, rope_parameters=rope(theta=1000.0))),
+    "gemma3": lambda: Gemma3ForCausalLM(
+        Gemma3TextConfig(**{**SIZES, "num_hidden_layers": 3}, head_dim=12, sliding_window=7, query_pre_attn_scalar=20,
+                         pad_token_id=None,
+                         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                         rope_parameters={"full_attention": rope("linear", 1000.0), "sliding_attention": rope(theta=100.0)})),
     "qwen3_moe": lambda: Qwen3MoeForCausalLM(
         Qwen3MoeConfig(**SIZES, head_dim=12, moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2,
             norm_topk_prob=True,
@@ -119,12 +127,13 @@ def write_fields(golden, prefix, fields):
 
 
 def randomise(model):
-    """Parameters that bf16 can represent: norms around one, biases and matrices around zero."""
+    """Parameters that bf16 can represent: norms around one, or with their offset; biases and matrices around zero."""
+    has_offset = model.config.model_type.startswith("gemma")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_norm = parameter.dim() == 1 and not name.endswith("bias")
             noise = torch.randn_like(parameter) * (0.3 if is_norm else 0.15)
-            parameter.copy_((noise + (1.0 if is_norm else 0.0)).to(torch.bfloat16).float())
+            parameter.copy_((noise + (1.0 if is_norm and not has_offset else 0.0)).to(torch.bfloat16).float())
 
 
 def in_bf16(model):

@@ -1,5 +1,7 @@
 #include "test/model/family_configs.h"
 
+#include <cmath>
+
 namespace zerofleet::test {
 namespace {
 
@@ -123,12 +125,35 @@ ModelConfig olmo3() {
   return config;
 }
 
+ModelConfig gemma3() {
+  ModelConfig config = olmo3();
+  config.naming = "gemma";
+  config.qk_norm_scope = QkNormScope::kHead;
+  config.norm_offset = 1;
+  config.mlp = MlpType::kGegluTanh;
+  config.embedding_scale = std::sqrt(static_cast<double>(config.hidden_size));
+  config.rounds_embedding_scale = true;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+ModelConfig gemma2() {
+  ModelConfig config = gemma3();
+  config.rope_scaling = {};
+  config.layer_rope = {};
+  config.qk_norm = false;
+  config.attention_soft_cap = 2;
+  config.logits_soft_cap = 3;
+  return config;
+}
+
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
   return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},     {"mixtral", mixtral()},
           {"qwen2", qwen2()},     {"qwen3", qwen3()}, {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()},
-          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()}};
+          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()},         {"gemma3", gemma3()},
+          {"gemma2", gemma2()}};
 }
 
 }  // namespace zerofleet::test

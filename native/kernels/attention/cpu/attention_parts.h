@@ -221,6 +221,7 @@ inline AttentionRowsArgs rows_args(const AttentionShape& shape, const Words& wor
   args.scores_stride = scores_stride(shape);
   args.probs_stride = args.scores_stride;
   args.scale = shape.score_scale();
+  args.soft_cap = static_cast<float>(shape.soft_cap);
   args.rows = queries.rows;
   args.keys = keys.keys;
   args.first_valid = queries.row + 1 - keys.key;

@@ -180,6 +180,7 @@ class PagedPass {
     args.scores = areas.scores + row * Areas::kStride;
     args.scores_stride = Areas::kStride;
     args.scale = shape_.score_scale();
+    args.soft_cap = static_cast<float>(shape_.soft_cap);
     args.top = areas.top + row;
     args.total = areas.total + row;
     args.sums = areas.sums + row * shape_.head_dim;

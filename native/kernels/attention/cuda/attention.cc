@@ -19,12 +19,13 @@ struct AttentionState final : KernelState {
 
 template <class Args>
 bool by_library(const Context& ctx, Scratch& scratch, const Args& args) {
+  if (args.shape.soft_cap != 0) return false;  // its graphs have no soft cap
   auto& state = scratch.state<AttentionState>([&] { return std::make_unique<AttentionState>(ctx); });
   return state.by_cudnn.run(cudnn::call_of(args));
 }
 
 bool takes_tensor_cores(const AttentionShape& shape, DType dtype) {
-  return dtype != DType::kF32 && shape.head_dim <= kMmaWidth;
+  return dtype != DType::kF32 && shape.head_dim <= kMmaWidth && shape.soft_cap == 0;
 }
 
 }  // namespace

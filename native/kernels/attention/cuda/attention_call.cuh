@@ -5,7 +5,9 @@
 
 #include "core/error.h"
 #include "kernels/attention/attention.h"
+#include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/elements.cuh"
+#include "kernels/common/formulas/soft_cap.h"
 #include "kernels/elementwise/cuda/dropout_mask.cuh"
 
 // Arguments shared by all attention kernels, and the division of their work: a block of threads does one tile of query
@@ -41,7 +43,18 @@ struct AttentionCall {
   Rows<const T> qkv;
   DropoutRule dropout;
   bool drops;
-  float scale;  // of the scores
+  float scale;     // of the scores
+  float soft_cap;  // 0: none
+
+  /// A product q · k, scaled and capped.
+  __device__ float score(float product) const {
+    const float scaled = product * scale;
+    return soft_cap == 0 ? scaled : soft_capped<FloatArithmetic>(scaled, soft_cap);
+  }
+  /// The derivative of a score by its product.
+  __device__ float slope(float score) const {
+    return soft_cap == 0 ? scale : soft_cap_slope<FloatArithmetic>(score, soft_cap) * scale;
+  }
 };
 
 template <class T>
@@ -57,7 +70,8 @@ AttentionCall<T> attention_call(const AttentionShape& shape, const ConstMatrix& 
           rows_of<T>(qkv),
           dropout_rule(options.dropout_key, options.dropout),
           options.dropout > 0,
-          shape.score_scale()};
+          shape.score_scale(),
+          static_cast<float>(shape.soft_cap)};
 }
 
 /// The tile that a block of threads works on. Heads of one (batch, key/value head) are neighbours: they share keys.

@@ -34,7 +34,7 @@ __device__ void plain_softmax_step(const AttentionCall<T>& c, const AttentionTil
     for (int j = 0; j < 4; ++j) {
       const int at = key + plain_col(j);
       const bool visible = at <= query && at >= rows.first_key[i];
-      scores[i][j] = visible ? scores[i][j] * c.scale : -INFINITY;
+      scores[i][j] = visible ? c.score(scores[i][j]) : -INFINITY;
       largest = fmaxf(largest, scores[i][j]);
     }
     const float before = rows.top[i], top = fmaxf(before, plain_row_max(largest));

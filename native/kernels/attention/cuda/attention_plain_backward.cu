@@ -39,9 +39,9 @@ __device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::in
     for (int j = 0; j < 4; ++j) {
       const int at = key + plain_col(j);
       const bool visible = inside && at <= position && at >= first_key;
-      const float p = visible ? expf(probs[i][j] * c.scale - lse) : 0.0F;
+      const float score = c.score(probs[i][j]), p = visible ? expf(score - lse) : 0.0F;
       const float factor = (kept >> (4 * i + j) & 1U) != 0 ? kept_factor : 0.0F;
-      dscores[i][j] = p * (dscores[i][j] * factor - delta) * c.scale;
+      dscores[i][j] = p * (dscores[i][j] * factor - delta) * c.slope(score);
       probs[i][j] = p * factor;
     }
   }

@@ -6,10 +6,12 @@
 #include "core/device/context.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/paged_attention.h"
+#include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/dynamic_shared.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
+#include "kernels/common/formulas/soft_cap.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -27,7 +29,7 @@ struct QueryArguments {
   Rows<T> out;
   const std::int32_t *positions, *tables, *pages;
   std::int64_t head_dim, heads_per_key, query_size, window;
-  float scale;
+  float scale, soft_cap;
   bool aligned;  // queries and keys
 
   /// Row of a token's keys and values.
@@ -87,8 +89,9 @@ __global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArgume
     const int count = end - tile < kKeyTile ? static_cast<int>(end - tile) : kKeyTile;
     const int thread = static_cast<int>(threadIdx.x);
     for (int key = thread / 32; key < count; key += kQueryWarps) {
-      const float score =
+      const float scaled =
           product(query, a.keys.row(a.slot(table, tile + key)) + key_col, a.head_dim, a.aligned) * a.scale;
+      const float score = a.soft_cap == 0 ? scaled : soft_capped<FloatArithmetic>(scaled, a.soft_cap);
       if (lane_of_warp() == 0) probs[key] = score;
     }
     __syncthreads();
@@ -142,6 +145,7 @@ void paged_attention(const Context& ctx, Scratch&, const PagedAttention& args) {
                               s.query_size(),
                               args.window,
                               s.score_scale(),
+                              static_cast<float>(s.soft_cap),
                               rows_aligned_for<kElements>(args.qkv, keys) && s.head_dim % kElements == 0};
     launch("paged_attention", stream, {num_blocks_for(s.sequence_length, 1), kRowThreads}, append_kernel<T>, a, cols);
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), num_blocks_across(s.num_heads, 1));

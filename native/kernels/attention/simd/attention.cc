@@ -1,5 +1,7 @@
 #include "kernels/attention/simd/attention.h"
 
+#include "kernels/common/formulas/soft_cap.h"
+#include "kernels/common/simd/arithmetic.h"
 #include "kernels/common/simd/elements.h"
 #include "kernels/common/simd/math.h"
 
@@ -35,21 +37,30 @@ ZF_INLINE void rescale(const AttentionRowsArgs& args, int64_t row, float factor)
   sweep(args.sums_cols, [&](int64_t i, auto part) { store(sums + i, load(sums + i, part) * set1(factor), part); });
 }
 
+/// Scaled and capped scores take the place of a row's scores.
+ZF_INLINE void cap_scores(const AttentionRowsArgs& args, float* scores, int64_t count) {
+  sweep(count, [&](int64_t i, auto part) {
+    store(scores + i, soft_capped<VectorArithmetic>(load(scores + i, part) * set1(args.scale), args.soft_cap), part);
+  });
+}
+
 template <class T>
 void softmax(const AttentionRowsArgs& args) {
-  const vf scale = set1(args.scale);
+  const float factor_of_scores = args.soft_cap == 0 ? args.scale : 1.0F;
+  const vf scale = set1(factor_of_scores);
   for (int64_t row = 0; row < args.rows; ++row) {
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
     const Visible keys = visible(args, row);
     zero_outside(probs, keys, args.padded);
-    const float* scores = args.scores + row * args.scores_stride + keys.begin;
+    float* scores = args.scores + row * args.scores_stride + keys.begin;
     const int64_t count = keys.end - keys.begin;
     if (count == 0) continue;
+    if (args.soft_cap != 0) cap_scores(args, scores, count);
     vf largest = set1(-__builtin_inff());
     sweep(count, [&](int64_t i, auto part) {
       largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest);
     });
-    const float before = args.top[row], here = max_lanes(largest) * args.scale;
+    const float before = args.top[row], here = max_lanes(largest) * factor_of_scores;
     const float top = here > before ? here : before;
     vf sums = zero();
     sweep(count, [&](int64_t i, auto part) {
@@ -77,19 +88,25 @@ void finish(const AttentionFinishArgs& args) {
 
 template <class T>
 void backward(const AttentionRowsArgs& args) {
-  const vf scale = set1(args.scale);
+  const bool capped = args.soft_cap != 0;
+  const vf scale = set1(capped ? 1.0F : args.scale);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const float* scores = args.scores + row * args.scores_stride;
+    float* scores = args.scores + row * args.scores_stride;
     const float* dprobs = args.dprobs + row * args.scores_stride;
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
     T* dscores = static_cast<T*>(args.dscores) + row * args.probs_stride;
     const Visible keys = visible(args, row);
     const vf lse = set1(args.lse[row]), delta = set1(args.delta[row]);
-    sweep(keys.end - keys.begin, [&](int64_t i, auto part) {
+    const int64_t count = keys.end - keys.begin;
+    if (capped) cap_scores(args, scores + keys.begin, count);
+    sweep(count, [&](int64_t i, auto part) {
       const int64_t key = keys.begin + i;
-      const vf p = exp(load(scores + key, part) * scale - lse);
+      const vf score = load(scores + key, part), p = exp(score * scale - lse);
       store(probs + key, p, part);
-      store(dscores + key, p * (load(dprobs + key, part) - delta) * scale, part);
+      const vf dscore = p * (load(dprobs + key, part) - delta);
+      const vf factor =
+          capped ? soft_cap_slope<VectorArithmetic>(score, args.soft_cap) * set1(args.scale) : set1(args.scale);
+      store(dscores + key, dscore * factor, part);
     });
     zero_outside(probs, keys, args.padded);
     zero_outside(dscores, keys, args.padded);

@@ -12,11 +12,12 @@ namespace zerofleet::cpu {
 /// before `first_valid + r`, of which there are `keys` in the block, from first_keys[r] on; all other probabilities up
 /// to `padded` are written as zero.
 struct AttentionRowsArgs {
-  const float* scores = nullptr;  // (rows, keys) q · k, not yet scaled
+  float* scores = nullptr;        // (rows, keys) q · k, not yet scaled; overwritten
   const float* dprobs = nullptr;  // (rows, keys) backward: gradient of the probabilities
   int64_t scores_stride = 0;      // of both
   float scale = 0;
-  float* top = nullptr;          // (rows) forward: largest scaled score of this and earlier blocks, at first -∞
+  float soft_cap = 0;            // of the scaled scores; 0: none
+  float* top = nullptr;          // (rows) forward: largest score of this and earlier blocks, at first -∞
   float* total = nullptr;        // (rows) forward: Σ exp(scaled score − top) over them, at first 0
   float* sums = nullptr;         // (rows, sums_cols) forward: the sums of earlier blocks, rescaled to the new top
   int64_t sums_cols = 0;         // 0: this is the first block

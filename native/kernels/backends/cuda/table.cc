@@ -20,8 +20,9 @@
   ROW(head_norm_backward)      \
   ROW(gelu)                    \
   ROW(gelu_backward)           \
-  ROW(swiglu)                  \
-  ROW(swiglu_backward)         \
+  ROW(glu)                     \
+  ROW(glu_backward)            \
+  ROW(soft_cap)                \
   ROW(bias_gradient)           \
   ROW(dropout)                 \
   ROW(direction_norms)         \

@@ -42,7 +42,7 @@ struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Packed {
     else
       word[k / 2] |= static_cast<std::uint32_t>(std::bit_cast<std::uint16_t>(value)) << 16;
   }
-  /// The compiler divides such an access into its elements now and then, when there are several: swiglu_backward took a
+  /// The compiler divides such an access into its elements now and then, when there are several: glu_backward took a
   /// quarter more time (H100).
   __device__ void write(T* to) const {
 #if defined(__CUDA_ARCH__)

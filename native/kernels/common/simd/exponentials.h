@@ -12,7 +12,7 @@ struct Exponentials {
   float sum;      // of exp(score − largest)
 };
 
-/// powers (count) = exp(score − largest score) for scores (count), which may be the same array.
+/// powers (count) = exp(score − largest score) for scores (count), which may be the same array; null: the sum alone.
 template <class T>
 ZF_INLINE Exponentials exponentials(const T* scores, float* powers, int64_t count) {
   vf largest = set1(-__builtin_inff());
@@ -22,7 +22,7 @@ ZF_INLINE Exponentials exponentials(const T* scores, float* powers, int64_t coun
   vf sums = zero();
   sweep(count, [&](int64_t i, auto part) {
     const vf e = exp(load(scores + i, part) - set1(top));
-    store(powers + i, e, part);
+    if (powers != nullptr) store(powers + i, e, part);
     sums += within(e, part, 0.0F);
   });
   return {top, sum_lanes(sums)};

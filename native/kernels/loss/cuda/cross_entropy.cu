@@ -2,9 +2,11 @@
 // together, and for the gradient, which it writes once. So a row moves (4 + 4 + bytes of a gradient's element) · V
 // bytes.
 #include "core/device/context.h"
+#include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
+#include "kernels/common/formulas/soft_cap.h"
 #include "kernels/loss/cross_entropy.h"
 
 namespace zerofleet::cuda {
@@ -24,7 +26,7 @@ struct LossArguments {
   const std::int32_t* targets;
   float* losses;
   Rows<T> dlogits;
-  float grad_scale;
+  float grad_scale, soft_cap;
   std::int64_t cols;
   bool aligned, gradient_aligned;
 };
@@ -103,7 +105,8 @@ __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T
       const auto at = columns(tile, i, a.gradient_aligned);
       const Lanes<kLogits> gradient = lanes<kLogits>([&](int k) {
         const float all = expf(x[i].v[k] - softmax.largest) * factor;
-        return at.first + k == target ? all - a.grad_scale : all;
+        const float own = at.first + k == target ? all - a.grad_scale : all;
+        return a.soft_cap == 0 ? own : own * soft_cap_slope<FloatArithmetic>(x[i].v[k], a.soft_cap);
       });
       store(dlogits, at, gradient);
     }
@@ -139,6 +142,7 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
                              args.losses.data(),
                              rows_of<T>(args.dlogits),
                              args.grad_scale,
+                             args.soft_cap,
                              args.logits.cols,
                              rows_aligned_for<kLogits>(args.logits),
                              rows_aligned_for<kLogits>(args.dlogits)};

@@ -16,6 +16,7 @@ struct CrossEntropyArgs {
   float* losses = nullptr;           // (rows)
   Rows dlogits;                      // (rows, cols), null for the loss alone; may lie over logits, row on row
   float grad_scale = 0;
+  float soft_cap = 0;  // of the logits: dlogits is before it; 0: none
   int64_t rows = 0;
   int64_t cols = 0;
   DType dlogits_dtype = DType::kF32;

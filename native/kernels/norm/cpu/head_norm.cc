@@ -20,6 +20,7 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
       RmsNormArgs chunk;
       chunk.x = rows_from(args.x, row, head * args.head_dim);
       chunk.weight = args.weight;
+      chunk.weight_offset = static_cast<float>(args.weight_offset);
       chunk.y = rows_from(args.y, row, head * args.head_dim);
       chunk.rstd = args.rstd.data() + head * args.x.rows + row;
       chunk.eps = static_cast<float>(args.eps);
@@ -43,6 +44,7 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
       chunk.dy = rows_from(args.dy, row, head * args.head_dim);
       chunk.x = rows_from(args.x, row, head * args.head_dim);
       chunk.weight = args.weight;
+      chunk.weight_offset = static_cast<float>(args.weight_offset);
       chunk.rstd = args.rstd.data() + head * args.x.rows + row;
       chunk.dx = rows_from(args.dx, row, head * args.head_dim);
       chunk.dweight = partial.empty() ? nullptr : partial.data() + (row / kRowChunk * num_heads + head) * args.head_dim;

@@ -19,6 +19,7 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
     chunk.delta = rows_from(args.delta, row);
     chunk.sum = rows_from(args.sum, row);
     chunk.weight = args.weight;
+    chunk.weight_offset = static_cast<float>(args.weight_offset);
     chunk.y = rows_from(args.y, row);
     chunk.rstd = args.rstd.data() + row;
     chunk.eps = static_cast<float>(args.eps);
@@ -39,6 +40,7 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
     chunk.dy = rows_from(args.dy, row);
     chunk.x = rows_from(args.x, row);
     chunk.weight = args.weight;
+    chunk.weight_offset = static_cast<float>(args.weight_offset);
     chunk.rstd = args.rstd.data() + row;
     chunk.residual = rows_from(args.residual, row);
     chunk.dx = rows_from(args.dx, row);

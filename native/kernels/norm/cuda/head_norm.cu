@@ -15,6 +15,7 @@ struct HeadNormForwardRows {
   Rows<const T> x;
   Rows<T> y;
   const T* weight;
+  float weight_offset;
   float* rstd;  // (H, M)
   std::int64_t rows, heads, dim;
   float eps;
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(kRowThreads) head_norm_kernel(const HeadNormFo
   T* y = a.y.row(row) + head * a.dim;
   Row::sweep(a.dim, a.aligned, [&](int, const Columns<kHeadWidth>& at) {
     const Lanes<kHeadWidth> s = Row::kHeld > 0 ? held[0] : load(x, at), weight = load(a.weight, at);
-    store(y, at, lanes<kHeadWidth>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
+    store(y, at, lanes<kHeadWidth>([&](int k) { return s.v[k] * rstd * (weight.v[k] + a.weight_offset); }));
   });
 }
 
@@ -56,6 +57,7 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
     const HeadNormForwardRows<T> a{rows_of<T>(args.x),
                                    rows_of<T>(args.y),
                                    static_cast<const T*>(args.weight),
+                                   static_cast<float>(args.weight_offset),
                                    args.rstd.data(),
                                    args.x.rows,
                                    heads,
@@ -74,6 +76,7 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
   backward.dy = args.dy;
   backward.x = args.x;
   backward.weight = args.weight;
+  backward.weight_offset = args.weight_offset;
   backward.rstd = args.rstd.data();
   backward.dx = args.dx;
   backward.cols = args.head_dim;

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kRowThreads) looped_norm_backward_kernel(const
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const float grad = d.v[k] * weight.v[k];
+      const float grad = d.v[k] * (weight.v[k] + a.weight_offset);
       if constexpr (kCentred) grads = grads + grad;
       products = fmaf(grad, normed<kCentred>(s.v[k], mean, rstd), products);
     }
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(kRowThreads) looped_norm_backward_kernel(const
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
     Lanes<N> grad = lanes<N>([&](int k) {
-      return gradient<kCentred>(d.v[k] * weight.v[k], normed<kCentred>(s.v[k], mean, rstd), rstd, mean_grad,
-                                mean_product);
+      return gradient<kCentred>(d.v[k] * (weight.v[k] + a.weight_offset), normed<kCentred>(s.v[k], mean, rstd), rstd,
+                                mean_grad, mean_product);
     });
     if (residual != nullptr) {
       const Lanes<N> before = load(residual, at);
@@ -131,6 +131,7 @@ class Launch {
             rows_of<T>(args.residual),
             rows_of<T>(args.dx),
             static_cast<const T*>(args.weight),
+            static_cast<float>(args.weight_offset),
             args.mean,
             args.rstd,
             args.x.rows * heads,

@@ -20,6 +20,7 @@ struct BackwardRows {
   Rows<const T> dy, x, residual;
   Rows<T> dx;
   const T* weight;
+  float weight_offset;
   const float *mean, *rstd;
   std::int64_t rows, cols, matrix_rows;  // rows: those of all heads
   unsigned heads;
@@ -158,12 +159,12 @@ struct OnePass {
     }
   }
 
-  __device__ static void row_sums(const Part& part, const Own& weight, float (&sums)[kSums]) {
+  __device__ void row_sums(const Part& part, const Own& weight, float (&sums)[kSums]) const {
 #pragma unroll
     for (int i = 0; i < kAccesses; ++i) {
 #pragma unroll
       for (int k = 0; k < N; ++k) {
-        const float grad = part.dy.at(i, k) * weight.at(i, k);
+        const float grad = part.dy.at(i, k) * (weight.at(i, k) + a.weight_offset);
         sums[0] = fmaf(grad, part.normed(i, k), sums[0]);
         if constexpr (kCentred) sums[1] = sums[1] + grad;
       }
@@ -179,8 +180,8 @@ struct OnePass {
       if (!has(i)) continue;
       const Columns<N> columns{at.first + Shape::column(i), N, true};
       Lanes<N> grad = lanes<N>([&](int k) {
-        return gradient<kCentred>(part.dy.at(i, k) * weight.at(i, k), part.normed(i, k), part.rstd, means[kSums - 1],
-                                  means[0]);
+        return gradient<kCentred>(part.dy.at(i, k) * (weight.at(i, k) + a.weight_offset), part.normed(i, k), part.rstd,
+                                  means[kSums - 1], means[0]);
       });
       if (a.residual.data != nullptr) grad = lanes<N>([&](int k) { return before.at(i, k) + grad.v[k]; });
       store(a.dx.row(at.row), columns, grad);

@@ -9,8 +9,13 @@
 namespace zerofleet::cuda {
 namespace {
 
+template <class T>
+struct RmsNormForwardRows : NormForward<T> {
+  float weight_offset;
+};
+
 template <class T, class Row>
-__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(const NormForward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(const RmsNormForwardRows<T> a) {
   constexpr int N = kWidth<T>;
   using Team = typename Row::Team;
   const std::int64_t row = Team::row();
@@ -26,7 +31,7 @@ __global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(const NormForward<
   T* y = a.y.row(row);
   a.template sweep_again<Row>(row, held, 0, [&](const Columns<N>& at, const Lanes<N>& s) {
     const Lanes<N> weight = load(a.weight, at);
-    store(y, at, lanes<N>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
+    store(y, at, lanes<N>([&](int k) { return s.v[k] * rstd * (weight.v[k] + a.weight_offset); }));
   });
 }
 
@@ -36,7 +41,7 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    const NormForward<T> a = norm_forward_of<T>(args);
+    const RmsNormForwardRows<T> a{norm_forward_of<T>(args), static_cast<float>(args.weight_offset)};
     with_row<kWidth<T>, kHeldElements>(a.cols, a.aligned, [&]<class Row>(Row) {
       launch("rmsnorm", stream, {num_blocks_for(a.rows, Row::Team::kRowsPerBlock), kRowThreads}, rmsnorm_kernel<T, Row>,
              a);
@@ -49,6 +54,7 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   backward.dy = args.dy;
   backward.x = args.x;
   backward.weight = args.weight;
+  backward.weight_offset = args.weight_offset;
   backward.rstd = args.rstd.data();
   backward.residual = args.residual;
   backward.dx = args.dx;

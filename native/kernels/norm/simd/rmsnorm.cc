@@ -7,7 +7,8 @@ namespace {
 
 template <class T>
 void forward(const RmsNormArgs& args) {
-  const T* weight = static_cast<const T*>(args.weight);
+  const T* weights = static_cast<const T*>(args.weight);
+  const auto weight = [&](int64_t i, auto part) { return load(weights + i, part) + set1(args.weight_offset); };
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* x = row_of<T>(args.x, row);
     vf squares = zero();
@@ -30,14 +31,15 @@ void forward(const RmsNormArgs& args) {
     args.rstd[row] = rstd;
     T* y = row_of<T>(args.y, row);
     sweep(args.cols,
-          [&](int64_t i, auto part) { store(y + i, load(x + i, part) * set1(rstd) * load(weight + i, part), part); });
+          [&](int64_t i, auto part) { store(y + i, load(x + i, part) * set1(rstd) * weight(i, part), part); });
   }
 }
 
 // For x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)), dweight = Σ over rows of dy · x̂.
 template <class T, bool kSums>
 void backward(const RmsNormBackwardArgs& args) {
-  const T* weight = static_cast<const T*>(args.weight);
+  const T* weights = static_cast<const T*>(args.weight);
+  const auto weight = [&](int64_t i, auto part) { return load(weights + i, part) + set1(args.weight_offset); };
   if constexpr (kSums) sweep(args.cols, [&](int64_t i, auto part) { store(args.dweight + i, zero(), part); });
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* dy = row_of<T>(args.dy, row);
@@ -48,13 +50,13 @@ void backward(const RmsNormBackwardArgs& args) {
     vf products = zero();
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf grad = load(dy + i, part), normed = load(x + i, part) * rstd;
-      products = fma(grad * load(weight + i, part), normed, products);
+      products = fma(grad * weight(i, part), normed, products);
       if constexpr (kSums) store(args.dweight + i, fma(grad, normed, load(args.dweight + i, part)), part);
     });
     const vf mean = set1(sum_lanes(products) / static_cast<float>(args.cols));
     sweep(args.cols, [&](int64_t i, auto part) {
       const vf normed = load(x + i, part) * rstd;
-      const vf grad = rstd * (load(dy + i, part) * load(weight + i, part) - normed * mean);
+      const vf grad = rstd * (load(dy + i, part) * weight(i, part) - normed * mean);
       store(dx + i, residual == nullptr ? grad : load(residual + i, part) + grad, part);
     });
   }

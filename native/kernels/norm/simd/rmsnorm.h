@@ -14,6 +14,7 @@ struct RmsNormArgs {
   ConstRows delta;               // added to x first, unless null
   Rows sum;                      // x + delta, rounded
   const void* weight = nullptr;  // (cols)
+  float weight_offset = 0;
   Rows y;
   float* rstd = nullptr;  // (rows) 1 / sqrt(mean(x²) + eps)
   float eps = 0;
@@ -26,6 +27,7 @@ struct RmsNormBackwardArgs {
   ConstRows dy;
   ConstRows x;  // the input of the normalisation
   const void* weight = nullptr;
+  float weight_offset = 0;
   const float* rstd = nullptr;
   ConstRows residual;  // added to dx, unless null; may be dx itself
   Rows dx;

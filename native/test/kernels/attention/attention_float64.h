@@ -54,7 +54,13 @@ inline double exact_scale(const AttentionShape& shape) {
   return shape.scale == 0 ? 1 / std::sqrt(static_cast<double>(shape.head_dim)) : shape.scale;
 }
 
+inline double exact_score(const AttentionShape& shape, double product) {
+  const double score = product * exact_scale(shape);
+  return shape.soft_cap == 0 ? score : shape.soft_cap * std::tanh(score / shape.soft_cap);
+}
+
 struct AttentionProbabilities {
+  std::vector<double> slopes;   // the derivative of each score by its product
   std::vector<double> probs;    // of the keys up to the query's own; 0 for hidden ones
   std::vector<double> factors;  // of dropout
 };
@@ -66,7 +72,8 @@ inline AttentionProbabilities attention_probabilities(const AttentionCase& c, co
              length = static_cast<std::size_t>(shape.sequence_length);
   const std::size_t kv_head = head / static_cast<std::size_t>(shape.num_heads / shape.num_kv_heads);
   const DropoutRule rule = dropout_rule({5, 6, 7, 8}, c.dropout);
-  AttentionProbabilities result{std::vector<double>(query + 1), std::vector<double>(query + 1, 1.0)};
+  AttentionProbabilities result{std::vector<double>(query + 1), std::vector<double>(query + 1),
+                                std::vector<double>(query + 1, 1.0)};
   std::vector<double>& probs = result.probs;
   std::ranges::fill(probs, -INFINITY);  // scores, until all are known
   for (std::size_t key = 0; key <= query; ++key) {
@@ -75,7 +82,9 @@ inline AttentionProbabilities attention_probabilities(const AttentionCase& c, co
     double score = 0;
     for (std::size_t i = 0; i < dim; ++i)
       score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
-    probs[key] = score * exact_scale(shape);
+    probs[key] = exact_score(shape, score);
+    const double share = shape.soft_cap == 0 ? 0 : probs[key] / shape.soft_cap;
+    result.slopes[key] = exact_scale(shape) * (1 - share * share);
     const std::size_t row = (first_row / length * heads + head) * length + query;
     if (c.dropout > 0) result.factors[key] = kept(rule, row * length + key) ? 1 / (1 - c.dropout) : 0;
   }
@@ -116,12 +125,11 @@ inline Table attention_gradient(const AttentionCase& c, const Table& qkv, const 
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
              length = static_cast<std::size_t>(shape.sequence_length);
   Table grad(qkv.size(), std::vector<double>(qkv[0].size()));
-  const double scale = exact_scale(shape);
   for (std::size_t first = 0; first < qkv.size(); first += length) {
     for (std::size_t head = 0; head < heads; ++head) {
       const std::size_t q = head * dim, k = (heads + head / (heads / kv_heads)) * dim, v = k + kv_heads * dim;
       for (std::size_t query = 0; query < length; ++query) {
-        const auto [probs, factors] = attention_probabilities(c, qkv, first, head, query);
+        const auto [slopes, probs, factors] = attention_probabilities(c, qkv, first, head, query);
         std::vector<double> dprobs(probs.size());
         double mean = 0;
         for (std::size_t key = 0; key < probs.size(); ++key) {
@@ -132,7 +140,7 @@ inline Table attention_gradient(const AttentionCase& c, const Table& qkv, const 
           mean += probs[key] * dprobs[key];
         }
         for (std::size_t key = 0; key < probs.size(); ++key) {
-          const double dscore = probs[key] * (dprobs[key] - mean) * scale;
+          const double dscore = probs[key] * (dprobs[key] - mean) * slopes[key];
           for (std::size_t i = 0; i < dim; ++i) {
             grad[first + query][q + i] += dscore * qkv[first + key][k + i];
             grad[first + key][k + i] += dscore * qkv[first + query][q + i];

@@ -13,7 +13,7 @@
 #include "core/device/transfer.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/rope.h"
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/norm/rmsnorm.h"
 #include "test/kernels/every_path.h"
@@ -96,7 +96,7 @@ DEVICE_TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's
                                                             weight = HostMatrix::random(dtype, 1, 40, random);
       SharedValues<float> rstd(70);
       rmsnorm(ctx, {x.view(), {}, {}, weight.view().data, 1e-5, normed.view(), rstd});
-      swiglu(ctx, x.view(), act.view());
+      glu(ctx, GluKind::kSilu, x.view(), act.view());
       const RopeTable table(ctx, 70, 10, 500.0);
       rope(ctx, {rotated.view(), &table, 4, 70});
       const HostMatrix c = product(ctx, scratch, x, w, dtype, dtype);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kHeadNormEps = 1e-6;
 
-Table norm_heads(const Table& x, const Table& weight) {
+Table norm_heads(const Table& x, const Table& weight, double offset) {
   Table y = x;
   const std::size_t dim = weight[0].size();
   for (auto& row : y) {
@@ -25,7 +25,7 @@ Table norm_heads(const Table& x, const Table& weight) {
       double squares = 0;
       for (std::size_t i = 0; i < dim; ++i) squares += row[head + i] * row[head + i];
       const double rstd = 1 / std::sqrt(squares / static_cast<double>(dim) + kHeadNormEps);
-      for (std::size_t i = 0; i < dim; ++i) row[head + i] *= rstd * weight[0][i];
+      for (std::size_t i = 0; i < dim; ++i) row[head + i] *= rstd * (offset + weight[0][i]);
     }
   }
   return y;
@@ -38,13 +38,14 @@ struct HeadNormResults {
 };
 
 /// In place: y over x's copy, dx over dy's copy.
-HeadNormResults head_norm_results(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight) {
+HeadNormResults head_norm_results(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight,
+                                  double offset = 0) {
   const std::int64_t dim = weight.cols();
   HeadNormResults r{x, dy, SharedValues<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
                     SharedValues<float>(static_cast<std::size_t>(dim))};
   const void* w = weight.view().data;
-  head_norm(ctx, {r.y.view(), w, dim, kHeadNormEps, r.y.view(), r.rstd});
-  head_norm_backward(ctx, {r.dx.view(), x.view(), w, dim, r.rstd, r.dx.view(), r.dweight});
+  head_norm(ctx, {r.y.view(), w, dim, kHeadNormEps, r.y.view(), r.rstd, offset});
+  head_norm_backward(ctx, {r.dx.view(), x.view(), w, dim, r.rstd, r.dx.view(), r.dweight, offset});
   synchronize(ctx);
   return r;
 }
@@ -56,16 +57,17 @@ DEVICE_TEST_CASE("head_norm and its backward") {
     // The last one has heads for a whole block of threads each, and rows of another distance.
     for (const auto& [rows, heads, dim, gap] :
          {std::array<std::int64_t, 4>{70, 3, 10, 3}, {5, 1, 64, 3}, {131, 2, 33, 3}, {66, 3, 16, 4}, {1, 2, 1028, 8}}) {
+      const double offset = rows % 2 == 0 ? 1 : 0;
       std::mt19937 random(97);
       const HostMatrix x = HostMatrix::random(dtype, rows, heads * dim, random, gap),
                        dy = HostMatrix::random(dtype, rows, heads * dim, random, gap == 3 ? 1 : gap),
                        weight = HostMatrix::random(dtype, 1, dim, random);
-      const HeadNormResults results = head_norm_results(ctx, x, dy, weight);
+      const HeadNormResults results = head_norm_results(ctx, x, dy, weight, offset);
       const Table at = table_of(x), w = table_of(weight), above = table_of(dy);
-      CHECK(relative_error(results.y, norm_heads(at, w)) < tolerance(dtype));
-      const auto of_x = [&](const Table& moved) { return norm_heads(moved, w); };
+      CHECK(relative_error(results.y, norm_heads(at, w, offset)) < tolerance(dtype));
+      const auto of_x = [&](const Table& moved) { return norm_heads(moved, w, offset); };
       CHECK(relative_error(results.dx, numeric_gradient_of_rows(of_x, at, above)) < tolerance(dtype));
-      const auto of_weight = [&](const Table& moved) { return dot(norm_heads(at, moved), above); };
+      const auto of_weight = [&](const Table& moved) { return dot(norm_heads(at, moved, offset), above); };
       CHECK(relative_error(row_of(results.dweight), numeric_gradient(of_weight, w)) < 2e-6);
     }
   });

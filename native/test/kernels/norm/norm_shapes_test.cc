@@ -27,6 +27,7 @@ constexpr NormShape kNormShapes[] = {{3, 1, 8, 0},     {1100, 1, 40, 0}, {2100, 
                                      {43, 1, 1600, 0}, {70, 1, 2048, 8}, {9, 1, 2056, 0},   {13, 1, 4096, 64},
                                      {7, 1, 5120, 0},  {5, 1, 8192, 0},  {3, 1, 8200, 0},   {11, 1, 2047, 1},
                                      {70, 1, 44, 0},   {66, 1, 48, 1},   {1, 1, 4095, 3}};
+constexpr double kOffset = 1;
 constexpr NormShape kHeads[] = {{70, 3, 16, 0},  {600, 5, 64, 8}, {131, 16, 128, 0},
                                 {33, 2, 256, 8}, {9, 3, 132, 0},  {20, 2, 33, 1}};
 
@@ -70,14 +71,14 @@ Result run(const Context& ctx, NormKind kind, const NormShape& s, DType dtype, I
                          dbias = trained ? std::span<float>(r.dbias) : std::span<float>();
   const void *w = in.weight.view().data, *b = in.bias.view().data;
   if (kind == NormKind::kHead) {
-    head_norm(ctx, {in.x.view(), w, s.cols, kEps, r.y.view(), r.rstd});
+    head_norm(ctx, {in.x.view(), w, s.cols, kEps, r.y.view(), r.rstd, kOffset});
     r.dx = in.dy;
-    head_norm_backward(ctx, {r.dx.view(), in.x.view(), w, s.cols, r.rstd, r.dx.view(), dweight});
+    head_norm_backward(ctx, {r.dx.view(), in.x.view(), w, s.cols, r.rstd, r.dx.view(), dweight, kOffset});
   } else if (kind == NormKind::kRms) {
-    rmsnorm(ctx, {in.x.view(), in.delta.view(), r.sum.view(), w, kEps, r.y.view(), r.rstd});
+    rmsnorm(ctx, {in.x.view(), in.delta.view(), r.sum.view(), w, kEps, r.y.view(), r.rstd, kOffset});
     synchronize(ctx);
     r.dx = in.delta;
-    rmsnorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.rstd, r.dx.view(), r.dx.view(), dweight});
+    rmsnorm_backward(ctx, {in.dy.view(), r.sum.view(), w, r.rstd, r.dx.view(), r.dx.view(), dweight, kOffset});
   } else {
     layernorm(ctx, {in.x.view(), in.delta.view(), r.sum.view(), w, b, kEps, r.y.view(), r.mean, r.rstd});
     synchronize(ctx);

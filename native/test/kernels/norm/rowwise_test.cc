@@ -2,11 +2,12 @@
 
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "core/error.h"
 #include "kernels/attention/rope.h"
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 #include "kernels/norm/rmsnorm.h"
 #include "test/kernels/every_path.h"
 
@@ -18,23 +19,28 @@ namespace {
 
 constexpr double kRmsNormEps = 1e-5;
 
-Table norm_rows(const Table& x, const Table& weight) {
+Table norm_rows(const Table& x, const Table& weight, double offset) {
   Table y = x;
   for (auto& row : y) {
     double squares = 0;
     for (const double value : row) squares += value * value;
     const double rstd = 1 / std::sqrt(squares / static_cast<double>(row.size()) + kRmsNormEps);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] *= rstd * weight[0][j];
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] *= rstd * (offset + weight[0][j]);
   }
   return y;
 }
 
-Table swiglu_rows(const Table& gate_up) {
+double activated(GluKind kind, double gate) {
+  if (kind == GluKind::kSilu) return gate / (1 + std::exp(-gate));
+  return gate / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (gate + 0.044715 * gate * gate * gate)));
+}
+
+Table glu_rows(GluKind kind, const Table& gate_up) {
   Table act;
   for (const auto& row : gate_up) {
     const std::size_t cols = row.size() / 2;
     std::vector<double> out(cols);
-    for (std::size_t j = 0; j < cols; ++j) out[j] = row[j] / (1 + std::exp(-row[j])) * row[cols + j];
+    for (std::size_t j = 0; j < cols; ++j) out[j] = activated(kind, row[j]) * row[cols + j];
     act.push_back(out);
   }
   return act;
@@ -63,27 +69,31 @@ DEVICE_TEST_CASE("rmsnorm and its backward") {
     // The last ones are rows for a whole block of threads.
     for (const auto& [rows, cols] :
          {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
+      const double offset = rows % 2 == 0 ? 1 : 0;
       std::mt19937 random(11);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  weight = HostMatrix::random(dtype, 1, cols, random);
       HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols),
                  y(dtype, rows, cols, 2);
       SharedValues<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
-      rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kRmsNormEps, y.view(), rstd});
+      rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kRmsNormEps, y.view(), rstd, offset});
       synchronize(ctx);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
-      CHECK(relative_error(y, norm_rows(table_of(sum), table_of(weight))) < tolerance(dtype));
+      CHECK(relative_error(y, norm_rows(table_of(sum), table_of(weight), offset)) < tolerance(dtype));
 
       HostMatrix dy = HostMatrix::random(dtype, rows, cols, random), dx(dtype, rows, cols);
-      rmsnorm_backward(ctx, {dy.view(), sum.view(), weight.view().data, rstd, delta.view(), dx.view(), dweight});
+      rmsnorm_backward(ctx,
+                       {dy.view(), sum.view(), weight.view().data, rstd, delta.view(), dx.view(), dweight, offset});
       synchronize(ctx);
       const Table from_above = table_of(dy), w = table_of(weight), s = table_of(sum);
-      const Table expected = numeric_gradient_of_rows([&](const Table& at) { return norm_rows(at, w); }, s, from_above);
+      const Table expected =
+          numeric_gradient_of_rows([&](const Table& at) { return norm_rows(at, w, offset); }, s, from_above);
       CHECK(relative_error(dx, added(expected, table_of(delta))) < tolerance(dtype));
       HostMatrix dw(DType::kF32, 1, cols);
       for (std::int64_t j = 0; j < cols; ++j) dw.set(0, j, dweight[static_cast<std::size_t>(j)]);
       CHECK(relative_error(
-                dw, numeric_gradient([&](const Table& at) { return dot(norm_rows(s, at), from_above); }, w)) < 2e-6);
+                dw, numeric_gradient([&](const Table& at) { return dot(norm_rows(s, at, offset), from_above); }, w)) <
+            2e-6);
     }
   });
 }
@@ -114,22 +124,24 @@ TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no threa
   });
 }
 
-DEVICE_TEST_CASE("swiglu and its backward") {
+DEVICE_TEST_CASE("gated linear units and their backwards") {
   on_every_device([](const Context& ctx, DType dtype) {
     for (const auto& [rows, cols, gap] : {std::array<std::int64_t, 3>{66, 19, 1}, {5, 64, 0}, {3, 20, 4}}) {
-      std::mt19937 random(13);
-      HostMatrix gate_up = HostMatrix::random(dtype, rows, 2 * cols, random, 2 * gap, 2.0F),
-                 act(dtype, rows, cols, gap);
-      HostMatrix dact = HostMatrix::random(dtype, rows, cols, random), dgate_up(dtype, rows, 2 * cols);
-      swiglu(ctx, gate_up.view(), act.view());
-      swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
-      synchronize(ctx);
-      CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
-      const Table from_above = table_of(dact);
-      const Table expected =
-          numeric_gradient_of_rows([&](const Table& at) { return swiglu_rows(at); }, table_of(gate_up), from_above);
-      CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
-      CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
+      for (const GluKind kind : {GluKind::kSilu, GluKind::kGeluTanh}) {
+        std::mt19937 random(13);
+        HostMatrix gate_up = HostMatrix::random(dtype, rows, 2 * cols, random, 2 * gap, 2.0F),
+                   act(dtype, rows, cols, gap);
+        HostMatrix dact = HostMatrix::random(dtype, rows, cols, random), dgate_up(dtype, rows, 2 * cols);
+        glu(ctx, kind, gate_up.view(), act.view());
+        glu_backward(ctx, kind, gate_up.view(), dact.view(), dgate_up.view());
+        synchronize(ctx);
+        CHECK(relative_error(act, glu_rows(kind, table_of(gate_up))) < tolerance(dtype));
+        const Table from_above = table_of(dact);
+        const Table expected = numeric_gradient_of_rows([&](const Table& at) { return glu_rows(kind, at); },
+                                                        table_of(gate_up), from_above);
+        CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
+        CHECK_THROWS_AS(glu(ctx, kind, gate_up.view(), gate_up.view()), Error);
+      }
     }
   });
 }

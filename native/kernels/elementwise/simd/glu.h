@@ -9,7 +9,7 @@
 namespace zerofleet::cpu {
 
 /// Rows of gate_up hold the gate's columns first, then the up projection's.
-struct SwigluArgs {
+struct GluArgs {
   ConstRows gate_up;  // (rows, 2 · cols)
   Rows act;           // (rows, cols) forward: result
   ConstRows dact;     // (rows, cols) backward: gradient of act
@@ -19,7 +19,9 @@ struct SwigluArgs {
   DType dtype = DType::kF32;
 };
 
-ZF_DECLARE_KERNEL(void swiglu_rows(const SwigluArgs& args))
-ZF_DECLARE_KERNEL(void swiglu_backward_rows(const SwigluArgs& args))
+ZF_DECLARE_KERNEL(void swiglu_rows(const GluArgs& args))
+ZF_DECLARE_KERNEL(void swiglu_backward_rows(const GluArgs& args))
+ZF_DECLARE_KERNEL(void geglu_tanh_rows(const GluArgs& args))
+ZF_DECLARE_KERNEL(void geglu_tanh_backward_rows(const GluArgs& args))
 
 }  // namespace zerofleet::cpu

@@ -1,16 +1,17 @@
-#include "kernels/elementwise/swiglu.h"
+#include "kernels/elementwise/glu.h"
 
 #include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/elementwise/simd/swiglu.h"
+#include "kernels/elementwise/simd/glu.h"
 
 namespace zerofleet::cpu {
 
-void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
-  const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_rows);
+void glu(const Context& ctx, GluKind kind, const ConstMatrix& gate_up, const Matrix& act) {
+  const auto kernel =
+      kind == GluKind::kSilu ? ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_rows) : ZF_PICK_KERNEL(ctx.cpu_isa, geglu_tanh_rows);
   for_row_chunks(ctx, act.rows, [&](std::int64_t row, std::int64_t rows) {
-    SwigluArgs chunk;
+    GluArgs chunk;
     chunk.gate_up = rows_from(gate_up, row);
     chunk.act = rows_from(act, row);
     chunk.rows = rows;
@@ -20,10 +21,12 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
   });
 }
 
-void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
-  const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_backward_rows);
+void glu_backward(const Context& ctx, GluKind kind, const ConstMatrix& gate_up, const ConstMatrix& dact,
+                  const Matrix& dgate_up) {
+  const auto kernel = kind == GluKind::kSilu ? ZF_PICK_KERNEL(ctx.cpu_isa, swiglu_backward_rows)
+                                             : ZF_PICK_KERNEL(ctx.cpu_isa, geglu_tanh_backward_rows);
   for_row_chunks(ctx, dact.rows, [&](std::int64_t row, std::int64_t rows) {
-    SwigluArgs chunk;
+    GluArgs chunk;
     chunk.gate_up = rows_from(gate_up, row);
     chunk.dact = rows_from(dact, row);
     chunk.dgate_up = rows_from(dgate_up, row);

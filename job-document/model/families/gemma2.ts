@@ -1,0 +1,34 @@
+import { readRope } from '../rope.js';
+import type { Family } from './family.js';
+import { GEMMA_PARAMS, gemmaArchitecture, readGemma } from './gemma.js';
+import { LIMITS } from './limits.js';
+
+const THETA = 10_000;
+
+export const GEMMA2: Family<'gemma2'> = {
+  causalLm: 'Gemma2ForCausalLM',
+  params: GEMMA_PARAMS,
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    const softCap = (name: string, fallback: number) =>
+      reader.numberOrNull(name, { ...LIMITS.factor, fallback });
+    return {
+      model_type: 'gemma2',
+      ...readGemma(
+        reader,
+        { max_position_embeddings: 8192, rope_theta: THETA },
+        (maxPositions) => readRope(reader, THETA, maxPositions),
+        (layer) => layer % 2 === 0,
+      ),
+      attn_logit_softcapping: softCap('attn_logit_softcapping', 50),
+      final_logit_softcapping: softCap('final_logit_softcapping', 30),
+    };
+  },
+  architecture(config) {
+    return {
+      ...gemmaArchitecture(config),
+      attention_soft_cap: config.attn_logit_softcapping ?? 0,
+      logits_soft_cap: config.final_logit_softcapping ?? 0,
+    };
+  },
+};

@@ -1,0 +1,62 @@
+import type { ConfigReader } from '../reader.js';
+import { type RopeConfig, readRope, readScaling, readTheta, ropesOfTypes } from '../rope.js';
+import type { Family } from './family.js';
+import { GEMMA_PARAMS, gemmaArchitecture, readGemma } from './gemma.js';
+
+const GLOBAL_THETA = 1_000_000;
+const LOCAL_THETA = 10_000;
+
+type GemmaRopes = RopeConfig & { rope_local_base_freq: number };
+
+/** Reads positions of layers without a window, and the base of the others. */
+function readRopes(reader: ConfigReader, maxPositions: number): GemmaRopes {
+  const types = ropesOfTypes(reader);
+  if (types === null) {
+    // transformers reads neither a base nor a factor from one object for both types of layers.
+    reader.only('rope_parameters', [], 'it needs an object for full_attention and one for sliding_attention');
+    return {
+      ...readRope(reader, GLOBAL_THETA, maxPositions),
+      rope_local_base_freq: readTheta(reader, 'rope_local_base_freq', LOCAL_THETA),
+    };
+  }
+  const { full, sliding } = types;
+  const local = readTheta(reader, 'rope_local_base_freq', LOCAL_THETA, sliding);
+  sliding?.finish();
+  return {
+    rope_theta: readTheta(reader, 'rope_theta', GLOBAL_THETA, full),
+    rope_scaling: full && readScaling(full, maxPositions),
+    rope_local_base_freq: local,
+  };
+}
+
+function refuseSoftCaps(reader: ConfigReader): void {
+  for (const name of ['attn_logit_softcapping', 'final_logit_softcapping'])
+    reader.only(name, [], 'scores and logits of Gemma 3 have no soft caps');
+}
+
+export const GEMMA3: Family<'gemma3_text'> = {
+  causalLm: 'Gemma3ForCausalLM',
+  params: GEMMA_PARAMS,
+  fieldNames: { norm_eps: 'rms_norm_eps', local_rope_theta: 'rope_local_base_freq' },
+  read(reader) {
+    refuseSoftCaps(reader);
+    const pattern = reader.integer('sliding_window_pattern', { min: 1, max: 1024, fallback: 6 });
+    return {
+      model_type: 'gemma3_text',
+      ...readGemma(
+        reader,
+        { max_position_embeddings: 131_072, rope_theta: GLOBAL_THETA },
+        (maxPositions) => readRopes(reader, maxPositions),
+        (layer) => (layer + 1) % pattern !== 0,
+      ),
+    };
+  },
+  architecture(config) {
+    return {
+      ...gemmaArchitecture(config),
+      qk_norm: true,
+      layer_rope: config.layer_types.map((type) => (type === 'sliding_attention' ? 2 : 1)),
+      local_rope_theta: config.rope_local_base_freq,
+    };
+  },
+};
