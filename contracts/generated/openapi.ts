@@ -5286,8 +5286,10 @@ export interface components {
         SampleRequest: {
             /** @description The text that the model continues. */
             prompt?: string;
-            /** @description The chat that the model answers; requires a job with a chat template. */
+            /** @description The chat that the model answers; requires `chat_template`, or a model that has one. */
             messages?: components["schemas"]["ChatMessage"][];
+            /** @description Jinja template that renders `messages` in place of the model's own, as to compare a base model with its fine-tuned one. */
+            chat_template?: string;
             /**
              * @description Functions that the model may call. The chat template must render them.
              * @default []
