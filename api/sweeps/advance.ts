@@ -28,7 +28,7 @@ const ENDED: readonly Sweep['state'][] = ['succeeded', 'failed', 'cancelled'];
 const UNFINISHED: readonly SweepRun['state'][] = ['waiting', 'running', 'held'];
 
 export const hasEnded = ({ state }: Pick<Sweep, 'state'>) => ENDED.includes(state);
-export const isUnfinished = ({ state }: Pick<SweepRun, 'state'>) => UNFINISHED.includes(state);
+const isUnfinished = ({ state }: Pick<SweepRun, 'state'>) => UNFINISHED.includes(state);
 
 /** @param at RFC 3339 */
 export function advance(stored: StoredSweep, views: Views, at: string): StoredSweep {

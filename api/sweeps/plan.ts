@@ -9,7 +9,7 @@ import {
   type SweepValue,
 } from '../../contracts/index.js';
 
-export const MAX_RUNS = 100;
+const MAX_RUNS = 100;
 /** Draws per run before the space counts as exhausted. */
 const DRAWS_PER_RUN = 50;
 const DIGITS = 4;

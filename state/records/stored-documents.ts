@@ -119,7 +119,7 @@ const SweepRunsDocument = Type.Object({
     }),
   ),
 });
-export type SweepRunsDocument = Static<typeof SweepRunsDocument>;
+type SweepRunsDocument = Static<typeof SweepRunsDocument>;
 
 export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'format_version'>): Promise<void> {
   return putDocument(objects, specKey(document.job_id), { format_version: 2, ...document });

@@ -57,7 +57,7 @@ t.test('the playground in a browser', { skip: await ensureBrowser() }, async (t)
     const [tuned] = await collect(client.jobs.checkpoints(tune.id));
     await page.goto('about:blank');
     await page.goto(`${baseUrl}/#/playground?model=${tuned?.id}`);
-    await page.waitForFunction("document.querySelector('[aria-label=Mode]')?.value === 'chat'");
+    await page.waitForSelector('button:text-is("New chat")');
     await page.click('text=Compare with another');
     await page.locator('label:has-text("Model 2") input').fill(model);
     await page.selectOption('[aria-label=Prompts]', 'Write a haiku about the sea.');

@@ -1,7 +1,7 @@
 import '../style/parallel.css';
 import { axisOf } from './parallel.js';
 
-export interface PlotRow {
+interface PlotRow {
   id: string;
   name: string;
   /** Values by axis. */
