@@ -5126,7 +5126,32 @@ export interface components {
              */
             max_concurrent?: number;
         };
-        /** @description The runs that a sweep would have. */
+        /**
+         * @description The runs that a sweep would have.
+         * @example {
+         *       "metric": "eval_loss",
+         *       "rungs": [
+         *         {
+         *           "step": null,
+         *           "runs": 2
+         *         }
+         *       ],
+         *       "runs": [
+         *         {
+         *           "name": "readme-bytes lr=0.001",
+         *           "values": {
+         *             "train.optimizer.lr": 0.001
+         *           }
+         *         },
+         *         {
+         *           "name": "readme-bytes lr=0.0003",
+         *           "values": {
+         *             "train.optimizer.lr": 0.0003
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
         SweepPlan: {
             metric: components["schemas"]["EvaluationMetric"];
             rungs: components["schemas"]["SweepRung"][];
