@@ -20,12 +20,18 @@ export function queueName(workerId: string): string {
 /** Fields of a request that its prompt is made of. */
 export type PromptRequest = Pick<
   SampleRequest,
-  'prompt' | 'messages' | 'tools' | 'tool_choice' | 'parallel_tool_calls' | 'response_format'
+  | 'prompt'
+  | 'messages'
+  | 'chat_template'
+  | 'tools'
+  | 'tool_choice'
+  | 'parallel_tool_calls'
+  | 'response_format'
 >;
 
 /** A sample request with every option filled in. */
 export type SampleTask = Omit<PromptRequest, 'tools' | 'tool_choice' | 'response_format'> &
-  Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'parallel_tool_calls'>>;
+  Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'>>;
 
 /** What generates the answer: a checkpoint, or an uploaded model. */
 export type SampleSource =

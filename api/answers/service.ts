@@ -17,6 +17,7 @@ import { requiredSchemas, requiredTool } from '../../formats/json-grammar/requir
 import { whileSilent } from '../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../http/sse.js';
 import { invalidDocument } from '../jobs/check-spec.js';
+import { templateFault } from '../jobs/template-fault.js';
 import { AnswerReader } from './answer-reader.js';
 import { GrowingAnswer } from './growing-answer.js';
 import { numLogprobs } from './logprobs.js';
@@ -28,7 +29,7 @@ const MAX_LOGPROBS = 2 ** 20;
 /** Tokens of an answer: those of the longest context. */
 const MAX_TOKENS = 32_768;
 
-const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> = {
+const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'> = {
   tools: [],
   tool_choice: 'auto',
   response_format: { type: 'text' },
@@ -85,7 +86,7 @@ export async function sendAnswer(
   { stream = false, ...body }: SampleRequest,
   form: AnswerForm,
 ): Promise<FastifyReply> {
-  if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
+  await requireTemplate(request, model, body);
   const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
   requireReadable(pending.task);
   requireForm(pending.task);
@@ -226,7 +227,22 @@ function requireForm(task: SampleTask): void {
   }
 }
 
-function noTemplate(): ZerofleetError {
-  const message = 'there is no chat template for messages; send a prompt';
-  return invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
+/** @throws ZerofleetError for messages without a template, or with one that cannot be read */
+async function requireTemplate(
+  request: FastifyRequest,
+  model: AnsweringModel,
+  { messages, chat_template }: Pick<SampleRequest, 'messages' | 'chat_template'>,
+): Promise<void> {
+  if (chat_template === undefined) {
+    if (messages === undefined || model.chat_template !== null) return;
+    const message = 'there is no chat template for messages; send a prompt, or chat_template';
+    throw invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
+  }
+  const pointer = '/chat_template';
+  if (messages === undefined) {
+    const message = 'chat_template renders messages; send messages, or leave chat_template out';
+    throw invalidDocument([{ pointer, code: 'unknown_field', message }]);
+  }
+  const message = await templateFault(request)(chat_template);
+  if (message !== null) throw invalidDocument([{ pointer, code: 'chat_template_invalid', message }]);
 }

@@ -53,13 +53,13 @@ class Simulation {
   look(): void {
     const { sweep } = this.stored;
     const views: Views = new Map(
-      sweep.runs.flatMap((run, i) => {
+      sweep.runs.flatMap((run, i): [string, RunView | null][] => {
         const job = this.jobs.get(run.job_id);
-        if (job === undefined) return [];
+        if (job === undefined) return this.stored.tasks[run.job_id] === undefined ? [[run.job_id, null]] : [];
         const step = sweep.rungs[run.rung]?.step ?? null;
         const atRung = step !== null && job.step >= step ? lossOf(i, step) : undefined;
         const atEnd = job.state === 'succeeded' ? lossOf(i, job.step) : undefined;
-        return [[run.job_id, { ...job, failure: null, atRung, atEnd }]];
+        return [[run.job_id, { ...job, rung: run.rung, failure: null, atRung, atEnd }]];
       }),
     );
     this.stored = advance(this.stored, views, AT);
@@ -197,6 +197,7 @@ t.test('a deleted job counts as cancelled, a loss that is not finite as the wors
   const held = sweepOf([RUNGS[0] as never, { step: null, runs: 1 }], 2);
   const at = (value: number | null): RunView => ({
     state: 'running',
+    rung: 0,
     step: 10,
     failure: null,
     atRung: value,
@@ -212,5 +213,16 @@ t.test('a deleted job counts as cancelled, a loss that is not finite as the wors
     AT,
   );
   t.match(sweep.runs, [{ state: 'stopped' }, { state: 'running', rung: 1 }]);
+  t.end();
+});
+
+t.test('what was read of a job before another server moved its run on decides nothing', (t) => {
+  const stored = sweepOf(RUNGS, 1);
+  const [run] = stored.sweep.runs as [SweepRun];
+  const sweep = { ...stored.sweep, runs: [{ ...run, state: 'running' as const, rung: 1 }] };
+  const view: RunView = { state: 'running', rung: 0, step: 10, failure: null, atRung: 1, atEnd: undefined };
+  t.same(advance({ ...stored, sweep }, new Map([['job_0', view]]), AT).sweep.runs, sweep.runs);
+  t.same(advance({ ...stored, sweep }, new Map(), AT).sweep.runs, sweep.runs, 'its job was not read');
+  t.match(advance({ ...stored, sweep }, new Map([['job_0', null]]), AT).sweep.runs, [{ state: 'cancelled' }]);
   t.end();
 });

@@ -11,6 +11,8 @@ import type { StoredSweep, SweepTask } from '../../state/index.js';
 /** What a job has reached. */
 export interface RunView {
   state: JobState;
+  /** Rung for which it trained when it was read. */
+  rung: number;
   step: number;
   failure: Job['failure'];
   /** Evaluation at the step of the rung for which it trains; undefined before it. */
@@ -19,8 +21,8 @@ export interface RunView {
   atEnd: number | null | undefined;
 }
 
-/** Views by job; absent for a job that does not exist. */
-export type Views = ReadonlyMap<string, RunView>;
+/** Views by job; null for a deleted one, absent for a job that was not read. */
+export type Views = ReadonlyMap<string, RunView | null>;
 
 type Tasks = Record<string, SweepTask>;
 
@@ -80,7 +82,9 @@ function observed(
 ): SweepRun {
   if (run.state !== 'running' || tasks[run.job_id] === 'create') return run;
   const view = views.get(run.job_id);
-  if (view === undefined) return { ...run, state: 'cancelled' };
+  if (view === null) return { ...run, state: 'cancelled' };
+  // Another server has moved the run on since its job was read.
+  if (view?.rung !== run.rung) return run;
   const isLast = run.rung === sweep.rungs.length - 1;
   const step = sweep.rungs[run.rung]?.step ?? view.step;
   if (isFinal(view.state)) return ended(run, view, { isLast, step });

@@ -50,16 +50,22 @@ async function workOn(stores: Stores, { id, project, sweep, tasks: asked }: Stor
 }
 
 function isLookedAt({ state, job_id }: SweepRun, tasks: StoredSweep['tasks']): boolean {
+  // The job may be created while it is read, and then must not be taken for a deleted one.
+  if (tasks[job_id] === 'create') return false;
   return state === 'running' || tasks[job_id] !== undefined;
 }
 
-/** Jobs of runs; a deleted one is absent. Returns null while one is lost, so that nothing is decided without it. */
+/** Jobs of runs; null for a deleted one. Returns null while one is lost, so that nothing is decided without it. */
 async function jobsOf({ store, objects }: Stores, runs: readonly SweepRun[]): Promise<Jobs | null> {
-  const jobs = new Map<string, Job>();
+  const jobs = new Map<string, Job | null>();
   for (const { job_id: id } of runs) {
     const job = await store.getJob(id);
-    if (job !== null) jobs.set(id, job);
-    else if ((await objects.head(specKey(id))) !== null && (await objects.head(deletedKey(id))) === null)
+    jobs.set(id, job);
+    if (
+      job === null &&
+      (await objects.head(specKey(id))) !== null &&
+      (await objects.head(deletedKey(id))) === null
+    )
       return null;
   }
   return jobs;
@@ -70,16 +76,20 @@ async function viewsOf(
   { rungs, runs, metric }: StoredSweep['sweep'],
   jobs: Jobs,
 ): Promise<Views> {
-  const views = new Map<string, RunView>();
+  const views = new Map<string, RunView | null>();
   for (const { job_id, rung } of runs) {
     const job = jobs.get(job_id);
     if (job === undefined) continue;
+    if (job === null) {
+      views.set(job_id, null);
+      continue;
+    }
     const { state, failure, progress } = job;
     const step = rungs[rung]?.step ?? null;
     const atRung =
       step === null || progress.step < step ? undefined : await valueAt(store, job, metric, step);
     const atEnd = isFinal(state) ? await valueAtEnd(store, job, metric) : undefined;
-    views.set(job_id, { state, failure, step: progress.step, atRung, atEnd });
+    views.set(job_id, { state, failure, rung, step: progress.step, atRung, atEnd });
   }
   return views;
 }

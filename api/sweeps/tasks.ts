@@ -18,7 +18,8 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-export type Jobs = ReadonlyMap<string, Job>;
+/** Jobs that were read; null for a deleted one. */
+export type Jobs = ReadonlyMap<string, Job | null>;
 
 /** What became of a task. One that is not over is tried again. */
 interface Outcome {
@@ -35,7 +36,7 @@ const CREATION_MS = 10_000;
 /**
  * Performs the tasks of a sweep and removes those that are over from its record. A refused creation fails its run; a
  * quota is the problem of the sweep until it allows the creation.
- * @param jobs deleted ones are absent
+ * @param jobs a task of another job was added since they were read, and is left for the next look
  */
 export async function performTasks(stores: Stores, stored: StoredSweep, jobs: Jobs): Promise<StoredSweep> {
   const { objects } = stores;
@@ -43,8 +44,10 @@ export async function performTasks(stores: Stores, stored: StoredSweep, jobs: Jo
   const runs = Object.values(tasks).includes('create') ? await readRuns(objects, id) : [];
   const outcomes = new Map<string, Outcome>();
   for (const [jobId, task] of Object.entries(tasks)) {
+    const job = jobs.get(jobId);
+    if (task !== 'create' && job === undefined) continue;
     const change = () =>
-      task === 'create' ? create(stores, runs, jobId) : act(stores, task, jobs.get(jobId), sweep);
+      task === 'create' ? create(stores, runs, jobId) : act(stores, task, job ?? null, sweep);
     const outcome = await outcomeOf(task, change);
     outcomes.set(jobId, outcome);
     // What refuses one job for now, such as a quota, refuses the others as well.
@@ -95,15 +98,15 @@ async function create(stores: Stores, runs: Awaited<ReturnType<typeof readRuns>>
   return true;
 }
 
-/** @param job absent for a deleted one. @returns false to try again */
+/** @param job null for a deleted one. @returns false to try again */
 async function act(
   stores: Stores,
   task: Exclude<SweepTask, 'create'>,
-  job: Job | undefined,
+  job: Job | null,
   { ended_at }: Sweep,
 ): Promise<boolean> {
   const { store } = stores;
-  if (job === undefined) return ended_at === null || Date.now() - Date.parse(ended_at) > CREATION_MS;
+  if (job === null) return ended_at === null || Date.now() - Date.parse(ended_at) > CREATION_MS;
   if (isFinal(job.state)) return true;
   const condition = { if_versions: [job.state_version] };
   if (task === 'cancel') await keepDesired(stores, await store.requestCancel(job.id, condition));

@@ -5167,7 +5167,32 @@ export interface components {
              */
             max_concurrent?: number;
         };
-        /** @description The runs that a sweep would have. */
+        /**
+         * @description The runs that a sweep would have.
+         * @example {
+         *       "metric": "eval_loss",
+         *       "rungs": [
+         *         {
+         *           "step": null,
+         *           "runs": 2
+         *         }
+         *       ],
+         *       "runs": [
+         *         {
+         *           "name": "readme-bytes lr=0.001",
+         *           "values": {
+         *             "train.optimizer.lr": 0.001
+         *           }
+         *         },
+         *         {
+         *           "name": "readme-bytes lr=0.0003",
+         *           "values": {
+         *             "train.optimizer.lr": 0.0003
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
         SweepPlan: {
             metric: components["schemas"]["EvaluationMetric"];
             rungs: components["schemas"]["SweepRung"][];
@@ -5327,8 +5352,10 @@ export interface components {
         SampleRequest: {
             /** @description The text that the model continues. */
             prompt?: string;
-            /** @description The chat that the model answers; requires a job with a chat template. */
+            /** @description The chat that the model answers; requires `chat_template`, or a model that has one. */
             messages?: components["schemas"]["ChatMessage"][];
+            /** @description Jinja template that renders `messages` in place of the model's own, as to compare a base model with its fine-tuned one. */
+            chat_template?: string;
             /**
              * @description Functions that the model may call. The chat template must render them.
              * @default []

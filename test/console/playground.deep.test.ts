@@ -46,6 +46,32 @@ t.test('the playground in a browser', { skip: await ensureBrowser() }, async (t)
     t.same(await axeFindings(page), []);
   });
 
+  await t.test('a base without a template answers a chat by that of its tune', async (t) => {
+    const turn = (role: string, content: string) => ({ role, content });
+    const chat = { messages: [turn('user', 'Who answers?'), turn('assistant', 'The fleet.')] };
+    const lines = `${JSON.stringify(chat)}\n`.repeat(200);
+    const chats = await client.datasets.create('chats', Buffer.from(lines), 'jsonl');
+    const tiny = tinyJob({ name: 'tune', dataset: chats.id });
+    const tune = await client.jobs.create(tiny);
+    t.equal((await client.jobs.until(tune.id, () => false)).state, 'succeeded');
+    const [tuned] = await collect(client.jobs.checkpoints(tune.id));
+    await page.goto('about:blank');
+    await page.goto(`${baseUrl}/#/playground?model=${tuned?.id}`);
+    await page.waitForSelector('button:text-is("New chat")');
+    await page.click('text=Compare with another');
+    await page.locator('label:has-text("Model 2") input').fill(model);
+    await page.selectOption('[aria-label=Prompts]', 'Write a haiku about the sea.');
+    await page.click('button:text-is("Keep this prompt")');
+    await page.click('button:text-is("Send")');
+    await untilCount(page, 'text=finish:', 2);
+    t.equal(await page.locator('[aria-label="Model 2"] >> text=by that of the other model').count(), 1);
+    t.equal(await page.locator('[aria-label="Model 1"] >> text=by that of the other model').count(), 0);
+    const tops = await page.locator('.side, form.ask').evaluateAll((all) => all.map((one) => one.className));
+    t.match(tops.at(-1), /ask/, 'the composer is below the answers');
+    t.same(await axeFindings(page), []);
+    for (const width of [390, 768, 1280]) t.notOk(await isTooWide(page, width), String(width));
+  });
+
   t.same(complaints, []);
 
   await t.test('a model that does not exist', async () => {

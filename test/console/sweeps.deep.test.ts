@@ -35,7 +35,7 @@ t.test('sweeps in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector('.title .badge:text-is("succeeded")');
     await page.waitForSelector('h2:text-is("Best run")');
     const first = page.locator('h2:text-is("Runs") ~ table tbody tr').first();
-    t.match(await first.textContent(), /halving lr=0.001best0.001succeeded80\.1260/);
+    t.match(await first.textContent(), /halving lr=0.001 best0.001succeeded80\.1260/);
     t.equal(await page.locator('svg.parallel polyline').count(), 4);
     await page.waitForSelector('a:text-is("Train this further")');
     await looksWell(t, page);
@@ -63,7 +63,10 @@ t.test('sweeps in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector('dialog .errors:has-text("no such field"), dialog .notice:has-text("lrr")');
     await page.fill('dialog textarea', 'nothing');
     await page.click('dialog button:text-is("Begin the sweep")');
-    await page.waitForSelector('dialog .notice:has-text("names no values")');
+    const objection = await page
+      .locator('dialog textarea')
+      .evaluate((field) => Reflect.get(field, 'validationMessage'));
+    t.match(objection, /names no values/);
     await page.selectOption('dialog select', 'successive_halving');
     await looksWell(t, page);
   });

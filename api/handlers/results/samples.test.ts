@@ -160,6 +160,14 @@ t.test('a sample of a checkpoint', async (t) => {
     t.match(asked.at(-1)?.[1].request, { messages, max_tokens: 128 });
     const refused = (await sample({ messages })).json<Problem>();
     t.match(refused, { status: 422, errors: [{ pointer: '/messages', code: 'chat_template_missing' }] });
+    const borrowed = { messages, chat_template: '{{ messages }}' };
+    t.equal((await sample(borrowed)).statusCode, 200);
+    t.match(asked.at(-1)?.[1].request, borrowed);
+    for (const [body, code] of [
+      [{ messages, chat_template: '{{ ' }, 'chat_template_invalid'],
+      [{ prompt: 'to', chat_template: '{{ messages }}' }, 'unknown_field'],
+    ] as const)
+      t.match((await sample(body)).json(), { status: 422, errors: [{ pointer: '/chat_template', code }] });
   });
 
   t.test('the error of a worker is returned', async (t) => {

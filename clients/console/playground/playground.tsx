@@ -9,9 +9,11 @@ import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
 import '../style/playground.css';
 import { words } from '../parts/format.js';
+import { Prompts } from './prompts.js';
 import { type Choice, choicesOf, DEFAULT_SETTINGS, NUMBERS, type Settings } from './request.js';
 import { Side } from './side.js';
 import { Sides } from './sides.js';
+import { templateOf } from './template.js';
 
 /** Newest entries of each kind that are offered. Others can be entered by their id. */
 const OFFERED = 200;
@@ -32,10 +34,16 @@ export function Playground() {
   const sides = useSignal(new Sides(linked ?? '')).value;
   const prompt = useSignal('');
   const { value, fault } = useLoaded(readChoices, []);
+  const setMode = (chosen: Settings['mode']) => {
+    settings.value = { ...settings.value, mode: chosen };
+  };
   useEffect(() => () => sides.stop(), [sides]);
   useEffect(() => {
     const [first] = sides.list.value;
-    if (linked !== null && first !== undefined) first.model.value = linked;
+    if (linked === null || first === undefined) return;
+    first.model.value = linked;
+    // A model with a chat template begins as a chat.
+    void templateOf(linked).then((template) => setMode(template === null ? 'text' : 'chat'));
   }, [linked, sides]);
   const ask = (event: Event) => {
     event.preventDefault();
@@ -49,6 +57,14 @@ export function Playground() {
       <div class="title">
         <h1>Playground</h1>
         <span class="spring" />
+        <select
+          aria-label="Mode"
+          value={mode}
+          onChange={(event) => setMode(event.currentTarget.value as Settings['mode'])}
+        >
+          <option value="chat">chat</option>
+          <option value="text">text</option>
+        </select>
         <button type="button" onClick={() => sides.clear()}>
           {mode === 'chat' ? 'New chat' : 'Clear'}
         </button>
@@ -62,8 +78,12 @@ export function Playground() {
           <option key={id} value={id} label={label} />
         ))}
       </datalist>
+      <div class="columns">
+        {sides.list.value.map((side, index) => (
+          <Side key={side.key} side={side} number={index + 1} choices={choices} />
+        ))}
+      </div>
       <form class="card ask" onSubmit={ask}>
-        <SettingsFields settings={settings} />
         <label>
           {mode === 'chat' ? 'Message' : 'Text to continue'}
           <textarea
@@ -78,6 +98,7 @@ export function Playground() {
           />
         </label>
         <div class="filters">
+          <Prompts mode={mode} prompt={prompt} />
           <button type="submit" class="primary" disabled={sides.isBusy.value || !sides.isReady.value}>
             {mode === 'chat' ? 'Send' : 'Continue'}
           </button>
@@ -85,15 +106,14 @@ export function Playground() {
             Stop
           </button>
           <span class="small muted">
-            {sides.isReady.value ? 'Ctrl + Enter' : 'Choose a checkpoint or an uploaded model below.'}
+            {sides.isReady.value ? 'Ctrl + Enter' : 'Choose a checkpoint or an uploaded model above.'}
           </span>
         </div>
+        <details>
+          <summary>Settings</summary>
+          <SettingsFields settings={settings} />
+        </details>
       </form>
-      <div class="columns">
-        {sides.list.value.map((side, index) => (
-          <Side key={side.key} side={side} number={index + 1} choices={choices} />
-        ))}
-      </div>
     </>
   );
 }
@@ -106,16 +126,6 @@ function SettingsFields({ settings }: { settings: Signal<Settings> }) {
   return (
     <fieldset>
       <legend class="hidden">Settings</legend>
-      <label>
-        Mode
-        <select
-          value={mode}
-          onChange={(event) => change({ mode: event.currentTarget.value as Settings['mode'] })}
-        >
-          <option value="text">text</option>
-          <option value="chat">chat</option>
-        </select>
-      </label>
       {NUMBERS.map((name) => (
         <label key={name}>
           {words(name)}

@@ -26,6 +26,7 @@ t.test('a chat goes on after the earlier turns, with the system message first', 
   ]);
   t.equal(logprobs, 5);
   t.equal(prompt, undefined);
+  t.equal(requestFor(settings, 'Two?', [], '{{ messages }}').chat_template, '{{ messages }}');
   t.strictSame(requestFor({ ...settings, system: '' }, 'Two?', []).messages, [
     { role: 'user', content: 'Two?' },
   ]);

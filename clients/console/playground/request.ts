@@ -32,11 +32,16 @@ export const NUMBERS = ['max_tokens', 'temperature', 'top_p', 'top_k', 'seed'] a
 /** Likely tokens that are shown in place of one. */
 const ALTERNATIVES = 5;
 
-/** Returns the request for a text or for the next turn of a chat. @param turns messages until now */
+/**
+ * Returns the request for a text or for the next turn of a chat.
+ * @param turns messages until now
+ * @param template chat template in place of the model's own
+ */
 export function requestFor(
   settings: Settings,
   prompt: string,
   turns: readonly Message[],
+  template?: string,
 ): Omit<SampleRequest, 'stream'> {
   const { mode, system, logprobs } = settings;
   const numbers = NUMBERS.filter((name) => settings[name].trim() !== '').map((name) => [
@@ -46,7 +51,8 @@ export function requestFor(
   const options = { ...Object.fromEntries(numbers), ...(logprobs && { logprobs: ALTERNATIVES }) };
   if (mode === 'text') return { prompt, ...options };
   const first = system === '' ? [] : [{ role: 'system', content: system }];
-  return { messages: [...first, ...turns, { role: 'user', content: prompt }], ...options };
+  const messages = [...first, ...turns, { role: 'user', content: prompt }];
+  return { messages, ...(template !== undefined && { chat_template: template }), ...options };
 }
 
 export interface Choice {

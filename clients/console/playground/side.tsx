@@ -31,10 +31,13 @@ export function Side({ side, number, choices }: SideProps) {
         />
       </label>
       <p class="small muted">{label ?? (choices.length === 0 ? 'No checkpoint or model yet.' : '')}</p>
-      {turns.value.map(({ prompt, answer }, index) => (
+      {turns.value.map(({ prompt, answer, isBorrowed }, index) => (
         <article key={index}>
           <p class="prompt">{prompt}</p>
           <AnswerText answer={answer} />
+          {isBorrowed && (
+            <p class="small muted">It has no chat template and answers by that of the other model.</p>
+          )}
         </article>
       ))}
     </section>

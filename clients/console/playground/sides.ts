@@ -2,12 +2,16 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { impatient } from '../app/connection.js';
 import { type Answer, growing, WAITING } from './answer.js';
+import { borrowed } from './borrowed.js';
 import { requestFor, type Settings } from './request.js';
+import { templateOf } from './template.js';
 
 /** A prompt and its answer. */
 interface Turn {
   prompt: string;
   answer: Answer;
+  /** The model has no chat template and used that of the other one. */
+  isBorrowed: boolean;
 }
 
 let made = 0;
@@ -23,7 +27,7 @@ export class OneSide {
   }
 
   /** Asks the model; errors are part of the answer. */
-  async ask(settings: Settings, prompt: string, stopping: AbortSignal): Promise<void> {
+  async ask(settings: Settings, prompt: string, stopping: AbortSignal, template?: string): Promise<void> {
     const model = this.model.value.trim();
     const before = settings.mode === 'chat' ? this.turns.value : [];
     const messages = before
@@ -32,13 +36,14 @@ export class OneSide {
         { role: 'user', content: prompt },
         { role: 'assistant', content: text },
       ]);
-    const body = requestFor(settings, prompt, messages);
-    this.turns.value = [...before, { prompt, answer: WAITING }];
+    const body = requestFor(settings, prompt, messages, template);
+    const turn = { prompt, isBorrowed: template !== undefined };
+    this.turns.value = [...before, { ...turn, answer: WAITING }];
     for await (const answer of growing(
       (signal) => impatient.samples.stream(model, body, { signal }),
       stopping,
     ))
-      this.turns.value = [...before, { prompt, answer }];
+      this.turns.value = [...before, { ...turn, answer }];
   }
 }
 
@@ -59,7 +64,12 @@ export class Sides {
     this.stopping = stopping;
     this.isBusy.value = true;
     try {
-      await Promise.all(this.list.value.map((side) => side.ask(settings, prompt, stopping.signal)));
+      const sides = this.list.value;
+      const templates =
+        settings.mode === 'chat' && sides.length > 1
+          ? borrowed(await Promise.all(sides.map(({ model }) => templateOf(model.value.trim()))))
+          : [];
+      await Promise.all(sides.map((side, i) => side.ask(settings, prompt, stopping.signal, templates[i])));
     } finally {
       this.isBusy.value = false;
     }

@@ -22,7 +22,15 @@ export function NewSweep({ spec, onClose }: { spec: JobSpec; onClose: () => void
     <FormDialog title="Sweep over this document" submit="Begin the sweep" send={send} onClose={onClose}>
       <Labelled label="Values, one field a line" path={['space']}>
         {(attributes) => (
-          <textarea {...attributes} class="mono" name="space" rows={4} defaultValue={FIRST_SPACE} required />
+          <textarea
+            {...attributes}
+            class="mono"
+            name="space"
+            rows={4}
+            defaultValue={FIRST_SPACE}
+            required
+            onInput={({ currentTarget: field }) => field.setCustomValidity(objectionTo(field.value))}
+          />
         )}
       </Labelled>
       <p class="small muted">
@@ -72,16 +80,22 @@ export function NewSweep({ spec, onClose }: { spec: JobSpec; onClose: () => void
   );
 }
 
-function specOf(spec: JobSpec, form: FormData): SweepSpec {
-  const lines = String(form.get('space'))
+/** Returns what is wrong with the values; empty for nothing. */
+function objectionTo(text: string): string {
+  const bad = linesOf(text).find((line) => rangeOf(line) === null);
+  return bad === undefined ? '' : `"${bad}" names no values: write path = a, b, c or path = min..max`;
+}
+
+const linesOf = (text: string) =>
+  text
     .split('\n')
-    .filter((line) => line.trim() !== '');
-  const fields = lines.map((line) => {
-    const found = rangeOf(line);
-    if (found === null)
-      throw new Error(`"${line.trim()}" names no values: write path = a, b, c or path = min..max`);
-    return found;
-  });
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+function specOf(spec: JobSpec, form: FormData): SweepSpec {
+  const fields = linesOf(String(form.get('space')))
+    .map(rangeOf)
+    .filter((found) => found !== null);
   const number = (name: 'runs' | 'min_steps' | 'max_concurrent') => {
     const text = String(form.get(name) ?? '').trim();
     return text === '' ? {} : { [name]: Number(text) };

@@ -145,7 +145,12 @@ function Runs({ sweep }: { sweep: Sweep }) {
                 ) : (
                   <a href={linkTo(['runs', run.job_id])}>{run.name}</a>
                 )}
-                {run.job_id === best && <span class="badge good">best</span>}
+                {run.job_id === best && (
+                  <>
+                    {' '}
+                    <span class="badge good">best</span>
+                  </>
+                )}
               </th>
               {fields.map((field) => (
                 <td key={field}>{short(run.values[field])}</td>

@@ -3094,7 +3094,10 @@ class SampleRequest(TypedDict, total=False):
     prompt: str
     """The text that the model continues."""
     messages: List[ChatMessage]
-    """The chat that the model answers; requires a job with a chat template."""
+    """The chat that the model answers; requires `chat_template`, or a model that has one."""
+    chat_template: str
+    """Jinja template that renders `messages` in place of the model's own, as to compare a base
+    model with its fine-tuned one."""
     tools: List[Tool]
     """Functions that the model may call. The chat template must render them."""
     tool_choice: Union[Literal["none", "auto", "required"], NamedTool]

@@ -55,7 +55,7 @@ export function buildPrompt(
   const options = { tokens, special_texts: specialTexts, date: template_date };
   const { prompt = '', messages } = request;
   const built = messages
-    ? chatPrompt(tokenizer, request, new ChatTemplate(chat_template ?? '', options))
+    ? chatPrompt(tokenizer, request, new ChatTemplate(request.chat_template ?? chat_template ?? '', options))
     : {
         text: prompt,
         tokens: tokenizer.encodePrompt(prompt),
