@@ -10,32 +10,83 @@ export interface RopeConfig {
 
 const THETA = { above: 1, below: 1e15 };
 const FACTOR = { min: 1, below: 1e6 };
-const TYPES = { default: 'default', linear: 'linear', llama3: 'llama3', yarn: 'yarn' } as const;
-const WHY_TYPES = 'Frequencies that depend on the sequence length, and lists of factors, are not supported.';
+const FACTORS = { above: 0, below: 1e6 };
+const ORIGINAL = { min: 1, max: 1 << 24 };
+const ATTENTION_FACTOR = { above: 0, below: 1000 };
+const TYPES = {
+  default: 'default',
+  linear: 'linear',
+  llama3: 'llama3',
+  yarn: 'yarn',
+  longrope: 'longrope',
+} as const;
+const WHY_TYPES = 'Frequencies that grow with the longest sequence of a batch are not supported.';
 const WHY_PARTIAL = 'rotary positions apply to every element of a head';
 
 /**
  * Reads both spellings: transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in
  * `rope_parameters`.
  */
-export function readRope(reader: ConfigReader, defaultTheta: number, maxPositions: number): RopeConfig {
+export function readRope(
+  reader: ConfigReader,
+  defaultTheta: number,
+  maxPositions: number,
+  headDim: number,
+): RopeConfig {
   reader.only('partial_rotary_factor', [1], WHY_PARTIAL);
-  const beside = reader.has('rope_theta');
-  const theta = reader.number('rope_theta', { ...THETA, fallback: defaultTheta });
   const inner = reader.section('rope_scaling', ['rope_parameters']);
-  if (inner === null) return { rope_theta: theta, rope_scaling: null };
-  const within = inner.has('rope_theta') ? inner.number('rope_theta', THETA) : theta;
-  if (beside && within !== theta)
-    inner.fail(
-      'rope_theta',
-      'model_field_conflict',
-      `rope_theta is ${within} here and ${theta} at the top level`,
-    );
-  inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
-  return { rope_theta: within, rope_scaling: readScaling(inner, maxPositions) };
+  const theta = readTheta(reader, inner, defaultTheta);
+  inner?.only('partial_rotary_factor', [1], WHY_PARTIAL);
+  return { rope_theta: theta, rope_scaling: inner && readScaling(inner, maxPositions, headDim) };
 }
 
-export function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
+/** Reads `rope_theta` beside or within the section of rotary positions. */
+export function readTheta(reader: ConfigReader, section: ConfigReader | null, fallback: number): number {
+  return readInEither(reader, section, 'rope_theta', { ...THETA, fallback });
+}
+
+/**
+ * Reads the share of a head's elements that are rotated, beside or within the section of rotary positions.
+ * @returns also the number of these elements
+ */
+export function readRotaryShare(
+  reader: ConfigReader,
+  section: ConfigReader | null,
+  headDim: number,
+  fallback: number,
+): { share: number; rotaryDim: number } {
+  const name = 'partial_rotary_factor';
+  const share = readInEither(reader, section, name, { above: 0, max: 1, fallback });
+  const rotaryDim = rotatedElements(headDim, share);
+  if ((rotaryDim < 2 || rotaryDim % 2 !== 0) && reader.isSound('head_dim', name))
+    reader.fail(
+      name,
+      'model_field_unsupported',
+      `rotates ${rotaryDim} of the ${headDim} elements of a head; it must rotate an even number of at least 2`,
+    );
+  return { share, rotaryDim };
+}
+
+export function rotatedElements(headDim: number, share: number): number {
+  return Math.trunc(headDim * share);
+}
+
+/** transformers 4 has a field beside the section of rotary positions, transformers 5 within it. */
+function readInEither(
+  reader: ConfigReader,
+  section: ConfigReader | null,
+  name: string,
+  options: { fallback: number } & Parameters<ConfigReader['number']>[1],
+): number {
+  const beside = reader.number(name, options);
+  if (!section?.has(name)) return beside;
+  const within = section.number(name, options);
+  if (reader.has(name) && within !== beside)
+    section.fail(name, 'model_field_conflict', `${name} is ${within} here and ${beside} at the top level`);
+  return within;
+}
+
+export function readScaling(reader: ConfigReader, maxPositions: number, headDim: number): RopeScaling | null {
   const numErrors = reader.errors.length;
   const ropeType = reader.choice('rope_type', {
     aliases: ['type'],
@@ -45,7 +96,7 @@ export function readScaling(reader: ConfigReader, maxPositions: number): RopeSca
   });
   // The type determines the allowed fields.
   if (reader.errors.length > numErrors) return null;
-  const scaling = ropeType === 'default' ? null : readType(reader, ropeType, maxPositions);
+  const scaling = ropeType === 'default' ? null : readType(reader, ropeType, maxPositions, headDim);
   reader.finish();
   return scaling;
 }
@@ -54,12 +105,22 @@ function readType(
   reader: ConfigReader,
   ropeType: RopeScaling['rope_type'],
   maxPositions: number,
+  headDim: number,
 ): RopeScaling {
+  if (ropeType === 'longrope') {
+    const original = reader.integer('original_max_position_embeddings', {
+      ...ORIGINAL,
+      min: 2,
+      fallback: maxPositions,
+      fallbackText: 'max_position_embeddings',
+    });
+    const { factor = longropeFactor(maxPositions, original), ...rest } = readLongrope(reader, headDim);
+    return { rope_type: ropeType, factor, original_max_position_embeddings: original, ...rest };
+  }
   const factor = reader.number('factor', FACTOR);
   if (ropeType === 'linear') return { rope_type: ropeType, factor };
   const originalMaxPositionEmbeddings = reader.integer('original_max_position_embeddings', {
-    min: 1,
-    max: 1 << 24,
+    ...ORIGINAL,
     fallback: maxPositions,
     fallbackText: 'max_position_embeddings',
   });
@@ -91,7 +152,7 @@ function readYarn(reader: ConfigReader) {
   const betaSlow = reader.number('beta_slow', { above: 0, max: 1e6, fallback: 1 });
   if (betaFast <= betaSlow) reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${betaSlow}`);
   const given = {
-    attention_factor: reader.optionalNumber('attention_factor', { above: 0, below: 1000 }),
+    attention_factor: reader.optionalNumber('attention_factor', ATTENTION_FACTOR),
     mscale: reader.optionalNumber('mscale', { min: 0, max: 1e6 }),
     mscale_all_dim: reader.optionalNumber('mscale_all_dim', { min: 0, max: 1e6 }),
   };
@@ -100,8 +161,31 @@ function readYarn(reader: ConfigReader) {
     beta_fast: betaFast,
     beta_slow: betaSlow,
     truncate: reader.flag('truncate', true),
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...defined(given),
   };
+}
+
+/** Reads factors of `longrope` for the pairs of `rotaryDim` elements. */
+export function readLongrope(reader: ConfigReader, rotaryDim: number) {
+  const factors = (name: string) => reader.numbers(name, rotaryDim / 2, FACTORS);
+  return {
+    short_factor: factors('short_factor'),
+    long_factor: factors('long_factor'),
+    ...defined({
+      factor: reader.optionalNumber('factor', FACTOR),
+      attention_factor: reader.optionalNumber('attention_factor', ATTENTION_FACTOR),
+    }),
+  };
+}
+
+/** Returns the default of `factor`; below 1 it would have no effect. */
+export function longropeFactor(maxPositions: number, original: number): number {
+  return Math.max(1, maxPositions / original);
+}
+
+function defined<Name extends string>(values: Record<Name, number | undefined>) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as Partial<Record<Name, number>>;
 }
 
 export function scalingParams(scaling: RopeScaling | null): RopeScalingParams {

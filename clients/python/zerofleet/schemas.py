@@ -52,8 +52,47 @@ class ResolvedGpt2Config(_ResolvedGpt2ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _PlainDecoderFieldsRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+
+
+
+class PlainDecoderFields(_PlainDecoderFieldsRequired, total=False):
+    """Common fields of the families with RMSNorm, rotary positions and SwiGLU."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class _RopeScalingRequired(TypedDict):
-    rope_type: Literal["linear", "llama3", "yarn"]
+    rope_type: Literal["linear", "llama3", "yarn", "longrope"]
     """Kind of scaling."""
     factor: float
     """Ratio of the sequence length to that of the original training."""
@@ -62,9 +101,10 @@ class _RopeScalingRequired(TypedDict):
 
 class RopeScaling(_RopeScalingRequired, total=False):
     """Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low
-    frequencies are divided, high ones are not, and those between in part."""
+    frequencies are divided, high ones are not, and those between in part. `longrope`: each is
+    divided by a factor of its own."""
     original_max_position_embeddings: int
-    """`llama3`, `yarn`: the longest sequence of the original training."""
+    """`llama3`, `yarn`, `longrope`: the longest sequence of the original training."""
     low_freq_factor: float
     """`llama3`: limit at which the scaling of frequencies begins."""
     high_freq_factor: float
@@ -74,13 +114,17 @@ class RopeScaling(_RopeScalingRequired, total=False):
     beta_slow: float
     """`yarn`: number of rotations below which a dimension is scaled fully."""
     attention_factor: float
-    """`yarn`: factor of cosines and sines; by default computed from `factor`."""
+    """`yarn`, `longrope`: factor of cosines and sines; by default computed from `factor`."""
     mscale: float
     """`yarn`: contributes to the default of `attention_factor`."""
     mscale_all_dim: float
     """`yarn`: contributes to the default of `attention_factor`."""
     truncate: bool
     """`yarn`: rounds the bounds between dimensions to whole numbers."""
+    short_factor: List[float]
+    """`longrope`: divisors of the frequencies for sequences up to the original length."""
+    long_factor: List[float]
+    """`longrope`: divisors of the frequencies for longer sequences."""
 
 
 class _DecoderFieldsRequired(TypedDict):
@@ -104,7 +148,6 @@ class _DecoderFieldsRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -113,11 +156,13 @@ class _DecoderFieldsRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
 
 
 
 class DecoderFields(_DecoderFieldsRequired, total=False):
-    """Common fields of the families with RMSNorm, rotary positions and SwiGLU."""
+    """Common fields of the families with RMSNorm, rotary positions in every element of a head, and
+    SwiGLU."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -144,7 +189,6 @@ class _ResolvedLlamaConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -153,6 +197,7 @@ class _ResolvedLlamaConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["llama"]
     """The model family."""
     attention_bias: bool
@@ -190,7 +235,6 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -199,6 +243,7 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["mistral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -234,7 +279,6 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -243,6 +287,7 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen2"]
     """The model family."""
     use_sliding_window: bool
@@ -284,7 +329,6 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -293,6 +337,7 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen3"]
     """The model family."""
     attention_bias: bool
@@ -336,7 +381,6 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -345,6 +389,7 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["mixtral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -388,7 +433,6 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -397,6 +441,7 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["smollm3"]
     """The model family."""
     attention_bias: bool
@@ -444,7 +489,6 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -453,6 +497,7 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["granite"]
     """The model family."""
     attention_bias: bool
@@ -498,7 +543,6 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -507,6 +551,7 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["olmo2"]
     """The model family."""
     attention_bias: bool
@@ -542,7 +587,6 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -551,6 +595,7 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["olmo3"]
     """The model family."""
     attention_bias: bool
@@ -591,7 +636,6 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -600,6 +644,7 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """The activation of the MLP."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen3_moe"]
     """The model family."""
     attention_bias: bool
@@ -626,6 +671,75 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
 class ResolvedQwen3MoeConfig(_ResolvedQwen3MoeConfigRequired, total=False):
     """Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no
     meaning."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _LongropeScalingRequired(TypedDict):
+    type: Literal["longrope"]
+    """Kind of scaling."""
+    short_factor: List[float]
+    """Divisors of the frequencies for sequences up to the original length."""
+    long_factor: List[float]
+    """Divisors of the frequencies for longer sequences."""
+
+
+
+class LongropeScaling(_LongropeScalingRequired, total=False):
+    """Scaling of rotary frequencies in the spelling of `phi3`. Each frequency is divided by a
+    factor of its own."""
+    factor: float
+    """Ratio of the sequence length to the original one; by default of `max_position_embeddings`."""
+    attention_factor: float
+    """Factor of cosines and sines; by default computed from `factor`."""
+
+
+class _ResolvedPhi3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["phi3"]
+    """The model family."""
+    rope_scaling: Optional[LongropeScaling]
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    original_max_position_embeddings: int
+    """The longest sequence of the original training, for `rope_scaling`."""
+    resid_pdrop: float
+    """Dropout of a block's addition to the residual stream in training."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+
+
+
+class ResolvedPhi3Config(_ResolvedPhi3ConfigRequired, total=False):
+    """Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -4070,7 +4184,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedPhi3Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4155,7 +4269,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "phi3"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -24,13 +24,18 @@ type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | '
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
+export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): DecoderConfig {
+  return readDecoderWith(reader, defaults, (maxPositions, headDim) =>
+    readRope(reader, defaults.rope_theta, maxPositions, headDim),
+  );
+}
+
 /** @param rope reads rotary positions of a family with fields of its own */
-export function readDecoder(
+export function readDecoderWith<Rope extends { rope_theta: number }>(
   reader: ConfigReader,
   defaults: DecoderDefaults,
-  rope: (maxPositions: number) => RopeConfig = (maxPositions) =>
-    readRope(reader, defaults.rope_theta, maxPositions),
-): DecoderConfig {
+  rope: (maxPositions: number, headDim: number) => Rope,
+): Omit<DecoderConfig, keyof RopeConfig> & Rope {
   const hiddenSize = reader.integer('hidden_size', LIMITS.hidden);
   const numAttentionHeads = reader.integer('num_attention_heads', LIMITS.heads);
   const maxPositionEmbeddings = reader.integer('max_position_embeddings', {
@@ -44,17 +49,18 @@ export function readDecoder(
       ...LIMITS.heads,
       ...(defaults.num_key_value_heads === undefined ? ofHeads : { fallback: defaults.num_key_value_heads }),
     }) ?? numAttentionHeads;
+  const headDim = readHeadDim(reader, hiddenSize, numAttentionHeads, defaults.head_dim);
   return {
     hidden_size: hiddenSize,
     intermediate_size: reader.integer('intermediate_size', LIMITS.inner),
     num_hidden_layers: reader.integer('num_hidden_layers', LIMITS.layers),
     num_attention_heads: numAttentionHeads,
     num_key_value_heads: numKeyValueHeads,
-    head_dim: readHeadDim(reader, hiddenSize, numAttentionHeads, defaults.head_dim),
+    head_dim: headDim,
     vocab_size: reader.integer('vocab_size', LIMITS.vocab),
     max_position_embeddings: maxPositionEmbeddings,
     rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
-    ...rope(maxPositionEmbeddings),
+    ...rope(maxPositionEmbeddings, headDim),
     tie_word_embeddings: reader.flag('tie_word_embeddings', defaults.tie_word_embeddings ?? false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
     hidden_act: reader.choice('hidden_act', {
