@@ -5,25 +5,31 @@
 
 /** Scaling of rotary frequencies; each type reads its own fields. */
 export interface RopeScalingParams {
-  type: 'none' | 'linear' | 'llama3' | 'yarn';
+  type: 'none' | 'linear' | 'llama3' | 'yarn' | 'longrope';
   factor: number;
   /** `llama3`: wavelengths between original / high and original / low are scaled in part. */
   low_freq_factor: number;
   high_freq_factor: number;
-  /** `llama3`, `yarn`: tokens that the frequencies were trained for. */
+  /** `llama3`, `yarn`, `longrope`: tokens that the frequencies were trained for. */
   original_max_position_embeddings: number;
   /** `yarn`: dimensions between these numbers of rotations are scaled in part. */
   beta_fast: number;
   beta_slow: number;
   /**
-   * `yarn`: factor of cosines and sines. 0: computed from `factor`, and from both `mscale` fields if they are
-   * positive.
+   * `yarn`, `longrope`: factor of cosines and sines. 0: computed from `factor`; for `yarn` also from both `mscale`
+   * fields if they are positive, for `longrope` also from the original length.
    */
   attention_factor: number;
   mscale: number;
   mscale_all_dim: number;
   /** `yarn`: true if the bounds of the scaled dimensions are rounded to integers. */
   truncate: boolean;
+  /**
+   * `longrope`: divisors of the frequencies, one for each pair of rotated elements, for sequences up to the original
+   * length and for longer ones. All positions of a sequence have the same.
+   */
+  short_factor: number[];
+  long_factor: number[];
 }
 
 /** Low-rank adapters over a model. */
@@ -65,6 +71,8 @@ export interface Architecture {
    */
   layer_rope: number[];
   local_rope_theta: number;
+  /** Leading elements of a head that are rotated. 0: all. */
+  rotary_dim: number;
   qkv_bias: boolean;
   output_bias: boolean;
   mlp_bias: boolean;
@@ -126,9 +134,12 @@ export const LLAMA_TRAITS = {
     mscale: 0,
     mscale_all_dim: 0,
     truncate: true,
+    short_factor: [],
+    long_factor: [],
   },
   layer_rope: [],
   local_rope_theta: 10_000,
+  rotary_dim: 0,
   qkv_bias: false,
   output_bias: false,
   mlp_bias: false,

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { importConfig } from '../../job-document/index.js';
-import { architectureMetadata, ropeFactors, unsupportedModel } from './architecture.js';
+import { architectureMetadata, ggufName, ropeTensors, unsupportedModel } from './architecture.js';
 
 const SIZES = {
   hidden_size: 32,
@@ -17,6 +17,8 @@ function configOf(fields: Record<string, unknown>) {
   if (config === null) throw new Error(JSON.stringify(errors));
   return config;
 }
+
+const LONGROPE = { type: 'longrope', short_factor: [1, 1, 1, 2], long_factor: [1, 3, 5, 7] };
 
 const metadataOf = (fields: Record<string, unknown>) =>
   Object.fromEntries(architectureMetadata(configOf(fields)).map(([key, { value }]) => [key, value]));
@@ -46,6 +48,12 @@ t.test('models that llama.cpp would compute otherwise', async (t) => {
     [{ model_type: 'smollm3', no_rope_layers: [0, 1] }, /no_rope_layers/],
     [{ model_type: 'smollm3', mlp_bias: true }, /biases/],
     [{ model_type: 'granite', attention_bias: true }, null],
+    [{ model_type: 'phi3' }, null],
+    [{ model_type: 'phi3', head_dim: 16 }, /16 × 4 is not 32/],
+    [
+      { model_type: 'mistral', rope_scaling: { ...LONGROPE, original_max_position_embeddings: 64 } },
+      /longrope/,
+    ],
     [{ model_type: 'qwen3', head_dim: 16 }, null],
     [{ model_type: 'qwen3', head_dim: 16, attention_bias: true }, /attention_bias/],
     [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /truncate/],
@@ -54,6 +62,11 @@ t.test('models that llama.cpp would compute otherwise', async (t) => {
     if (problem === null) t.equal(found, null);
     else t.match(found, problem);
   }
+});
+
+t.test('a name does not change how llama.cpp tokenizes', async (t) => {
+  t.equal(ggufName('my-phi-3-mini of PHI3'), 'my-Phi 3-mini of Phi 3');
+  t.equal(ggufName('phi-4'), 'phi-4');
 });
 
 t.test('the context ends where a window begins to matter', async (t) => {
@@ -101,8 +114,32 @@ t.test('divisors of the frequencies of llama3', async (t) => {
     high_freq_factor: 4,
     original_max_position_embeddings: 32,
   };
-  const factors = ropeFactors(configOf({ model_type: 'llama', head_dim: 8, rope_scaling: ropeScaling }));
-  t.equal(ropeFactors(configOf({ model_type: 'llama' })), null);
+  const tensors = ropeTensors(configOf({ model_type: 'llama', head_dim: 8, rope_scaling: ropeScaling }));
+  t.same(ropeTensors(configOf({ model_type: 'llama' })), {});
   // Of 32 positions the first pair rotates 5.1 times, the others less than once.
-  t.same([...(factors ?? [])], [1, 8, 8, 8]);
+  t.same([...(tensors['rope_freqs.weight'] ?? [])], [1, 8, 8, 8]);
+});
+
+t.test('phi3 rotates a part of each head, with factors by the length of the context', async (t) => {
+  const phi3 = {
+    model_type: 'phi3',
+    hidden_size: 48,
+    partial_rotary_factor: 0.7,
+    original_max_position_embeddings: 64,
+    rope_scaling: LONGROPE,
+  };
+  t.match(metadataOf(phi3), {
+    'phi3.rope.dimension_count': 8,
+    'phi3.attention.key_length': 12,
+    'phi3.rope.scaling.original_context_length': 64,
+    'phi3.rope.scaling.attn_factor': Math.sqrt(1 + Math.log(64) / Math.log(64)),
+  });
+  t.same(ropeTensors(configOf(phi3)), {
+    'rope_factors_long.weight': Float32Array.of(1, 3, 5, 7),
+    'rope_factors_short.weight': Float32Array.of(1, 1, 1, 2),
+  });
+  const { rope_scaling, ...plain } = phi3;
+  t.same(ropeTensors(configOf(plain)), {});
+  const given = { ...phi3, rope_scaling: { ...rope_scaling, attention_factor: 1.25, factor: 8 } };
+  t.equal(metadataOf(given)['phi3.rope.scaling.attn_factor'], 1.25);
 });

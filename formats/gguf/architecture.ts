@@ -20,10 +20,16 @@ const NAMES = {
   qwen3_moe: 'qwen3moe',
   gemma3_text: 'gemma3',
   gemma2: 'gemma2',
+  phi3: 'phi3',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
   return NAMES[model_type];
+}
+
+/** Returns a name of a model for its file: for names with `phi3` llama.cpp expects the tokens of that model. */
+export function ggufName(name: string): string {
+  return name.replaceAll(/phi-?3/gi, 'Phi 3');
 }
 
 /** Returns why llama.cpp would compute something else than the model; null if it computes the same. */
@@ -37,8 +43,8 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
   if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
   if (name.startsWith('qwen3') && architecture.output_bias)
     return `llama.cpp has no biases for ${config.model_type} (attention_bias)`;
-  if (name === 'qwen2' && head_dim * num_attention_heads !== hidden_size)
-    return `llama.cpp's qwen2 needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
+  if ((name === 'qwen2' || name === 'phi3') && head_dim * num_attention_heads !== hidden_size)
+    return `llama.cpp's ${name} needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
   if (name === 'smollm3' && (architecture.qkv_bias || architecture.mlp_bias))
     return 'llama.cpp has no biases for smollm3 (attention_bias, mlp_bias)';
   if (
@@ -51,6 +57,8 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
   if (gemma !== null) return gemma;
   if (rope_scaling.type === 'llama3' && name !== 'llama')
     return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
+  if (rope_scaling.type === 'longrope' && name !== 'phi3')
+    return `the rope_type longrope is exported to GGUF for phi3, not for ${config.model_type}`;
   if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
     return 'llama.cpp rounds the bounds of yarn to whole dimensions (truncate true)';
   return null;
@@ -138,11 +146,11 @@ function experts({ num_experts, experts_per_token, intermediate_size }: Architec
   ];
 }
 
-function ropeMetadata({ head_dim, rope_theta, rope_scaling }: Architecture): GgufMetadata {
+function ropeMetadata({ head_dim, rotary_dim, rope_theta, rope_scaling }: Architecture): GgufMetadata {
   return [
     ['attention.key_length', uint32(head_dim)],
     ['attention.value_length', uint32(head_dim)],
-    ['rope.dimension_count', uint32(head_dim)],
+    ['rope.dimension_count', uint32(rotary_dim || head_dim)],
     ['rope.freq_base', float32(rope_theta)],
     ...scalingMetadata(rope_scaling),
   ];
@@ -150,10 +158,16 @@ function ropeMetadata({ head_dim, rope_theta, rope_scaling }: Architecture): Ggu
 
 type Scaling = Architecture['rope_scaling'];
 
-/** `llama3` has no metadata but a tensor. */
+/** `llama3` has no metadata but a tensor; `longrope` has its factors in two. */
 function scalingMetadata(scaling: Scaling): GgufMetadata {
   const { type, factor } = scaling;
   if (type === 'none' || type === 'llama3') return [];
+  const original: GgufMetadata[number] = [
+    'rope.scaling.original_context_length',
+    uint32(scaling.original_max_position_embeddings),
+  ];
+  if (type === 'longrope')
+    return [original, ['rope.scaling.attn_factor', float32(longropeAttentionFactor(scaling))]];
   const common: GgufMetadata = [
     ['rope.scaling.type', string(type)],
     ['rope.scaling.factor', float32(factor)],
@@ -161,7 +175,7 @@ function scalingMetadata(scaling: Scaling): GgufMetadata {
   if (type === 'linear') return common;
   return [
     ...common,
-    ['rope.scaling.original_context_length', uint32(scaling.original_max_position_embeddings)],
+    original,
     ['rope.scaling.yarn_beta_fast', float32(scaling.beta_fast)],
     ['rope.scaling.yarn_beta_slow', float32(scaling.beta_slow)],
     // llama.cpp multiplies the default by this factor.
@@ -175,18 +189,32 @@ function attentionFactor({ factor, attention_factor, mscale, mscale_all_dim }: S
   return magnitude(factor, 1);
 }
 
+/** LongRoPE's factor of cosines and sines (Ding and others 2024). */
+function longropeAttentionFactor(scaling: Scaling): number {
+  const { factor, attention_factor, original_max_position_embeddings: original } = scaling;
+  if (attention_factor > 0) return attention_factor;
+  return factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
+}
+
 /** YaRN's factor of cosines and sines (Peng and others 2023, section 3.4). */
 function magnitude(factor: number, mscale: number): number {
   return factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1;
 }
 
-/**
- * Returns the divisors of the rotary frequencies of `llama3`, (head_dim / 2), for the tensor `rope_freqs.weight`; null
- * for other models.
- */
-export function ropeFactors(config: ResolvedModelConfig): Float32Array | null {
-  const { head_dim, rope_theta, rope_scaling } = architectureOf(config);
-  if (rope_scaling.type !== 'llama3') return null;
+/** Returns the tensors with divisors of the rotary frequencies, one for each pair of rotated elements. */
+export function ropeTensors(config: ResolvedModelConfig): Record<string, Float32Array> {
+  const model = architectureOf(config);
+  const { type, short_factor, long_factor } = model.rope_scaling;
+  if (type === 'llama3') return { 'rope_freqs.weight': llama3Factors(model) };
+  if (type !== 'longrope') return {};
+  // llama.cpp has the long ones if its context exceeds the original one.
+  return {
+    'rope_factors_long.weight': Float32Array.from(long_factor),
+    'rope_factors_short.weight': Float32Array.from(short_factor),
+  };
+}
+
+function llama3Factors({ head_dim, rope_theta, rope_scaling }: Architecture): Float32Array {
   const { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } = rope_scaling;
   return Float32Array.from({ length: head_dim / 2 }, (_, i) => {
     const wavelength = 2 * Math.PI * rope_theta ** ((2 * i) / head_dim);

@@ -53,6 +53,7 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'self_attn.q_proj': 'attn_q',
   'self_attn.k_proj': 'attn_k',
   'self_attn.v_proj': 'attn_v',
+  'self_attn.qkv_proj': 'attn_qkv',
   'self_attn.o_proj': 'attn_output',
   'self_attn.q_norm': 'attn_q_norm',
   'self_attn.k_norm': 'attn_k_norm',
@@ -60,6 +61,7 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   post_feedforward_layernorm: 'post_ffw_norm',
   'mlp.gate_proj': 'ffn_gate',
   'mlp.up_proj': 'ffn_up',
+  'mlp.gate_up_proj': 'ffn_up',
   'mlp.down_proj': 'ffn_down',
   'mlp.gate': 'ffn_gate_inp',
   'mlp.experts.gate_proj': 'ffn_gate_exps',
@@ -155,6 +157,7 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'qwen3_moe':
     case 'gemma3_text':
     case 'gemma2':
+    case 'phi3':
       return 'rows';
   }
 }

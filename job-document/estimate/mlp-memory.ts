@@ -18,7 +18,10 @@ export function mlpMemory(sizes: Sizes, earlier: Linear): PartMemory {
   return sizes.model.num_experts > 0 ? expertsMemory(sizes, earlier) : denseMemory(sizes, earlier);
 }
 
-const linearsOf = (sizes: Sizes) => ({ to: linearOf(sizes, 'gate', 'up'), back: linearOf(sizes, 'down') });
+const linearsOf = (sizes: Sizes) => ({
+  to: linearOf(sizes, 'gate_up', 'gate', 'up'),
+  back: linearOf(sizes, 'down'),
+});
 
 /** GELU's gradient is computed in place; a gate has one more tensor. */
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {

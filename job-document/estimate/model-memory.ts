@@ -69,10 +69,10 @@ const trainsHead = (sizes: Sizes) => sizes.trainsPart(sizes.model.tie_word_embed
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
 function aroundLayers(sizes: Sizes): number {
   const { hidden, rows, spec, model } = sizes;
-  const { head_dim, vocab_size, max_position_embeddings } = model;
+  const { head_dim, rotary_dim, vocab_size, max_position_embeddings } = model;
   const positions =
     model.positions === 'rope'
-      ? (model.layer_rope.includes(2) ? 8 : 4) * spec.train.sequence_length * head_dim
+      ? (model.layer_rope.includes(2) ? 8 : 4) * spec.train.sequence_length * (rotary_dim || head_dim)
       : 4 * rows + (sizes.trainsPart('positions') ? 4 * max_position_embeddings * hidden : 0);
   const tokens = sizes.trainsPart('embed') || trainsHead(sizes) ? 4 * vocab_size * hidden : 0;
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.

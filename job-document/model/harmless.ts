@@ -1,4 +1,5 @@
 /** Fields of any `config.json` that do not affect the computation. */
+import type { Family } from './families/family.js';
 import type { ConfigReader } from './reader.js';
 
 /** Origin of the file, and notes of the programs that wrote it. */
@@ -92,10 +93,11 @@ const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknow
 
 /**
  * Ignores harmless fields, and refuses fields that would change the computation in every family.
- *
- * @param causalLm the transformers class that is trained, regardless of `architectures`
  */
-export function readCommon(reader: ConfigReader, causalLm: string): void {
+export function readCommon(
+  reader: ConfigReader,
+  { causalLm, ownCode }: Pick<Family, 'causalLm' | 'ownCode'>,
+): void {
   reader.ignore(['model_type', ...OF_THE_FILE, ...OF_RUNNING]);
   reader.ignoreWithWarning(['architectures'], `the trained model is ${causalLm}`, [[causalLm]]);
   reader.ignoreWithWarning(
@@ -115,10 +117,17 @@ export function readCommon(reader: ConfigReader, causalLm: string): void {
   const quantized = 'the weights of a quantized model cannot be trained: use the original model';
   reader.only('quantization_config', [], quantized);
   reader.only('compression_config', [], quantized);
+  refuseOwnCode(reader, ownCode);
+  for (const [name, values, why] of OF_OTHER_MODELS) reader.only(name, values, why);
+}
+
+/** @param known accepted class; a file that transformers wrote has its repository before it, and `--` */
+function refuseOwnCode(reader: ConfigReader, known: string | undefined): void {
+  const code = known === undefined ? null : reader.section('auto_map');
+  if (known !== undefined && code?.text('AutoModelForCausalLM')?.split('--').at(-1) === known) return;
   reader.only(
     'auto_map',
     [],
     'code in a model folder is not executed: remove the field if that code computes the same as transformers for model_type',
   );
-  for (const [name, values, why] of OF_OTHER_MODELS) reader.only(name, values, why);
 }

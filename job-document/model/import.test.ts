@@ -304,6 +304,70 @@ t.test('Gemma 2: soft caps, and a window in every second layer', async (t) => {
   });
 });
 
+t.test('Phi-3: fused projections, part of each head rotated, factors by length', async (t) => {
+  const phi4 = {
+    model_type: 'phi3',
+    ...SMALL,
+    tie_word_embeddings: true,
+    partial_rotary_factor: 0.75,
+    max_position_embeddings: 131_072,
+    original_max_position_embeddings: 4096,
+    sliding_window: 262_144,
+    auto_map: { AutoModelForCausalLM: 'modeling_phi3.Phi3ForCausalLM', AutoTokenizer: 'Xenova/gpt-4o' },
+    attention_bias: false,
+    mlp_bias: false,
+    lm_head_bias: false,
+    full_attn_mod: 1,
+    interpolate_factor: 1,
+    embd_pdrop: 0,
+  };
+  const width = SMALL.hidden_size / SMALL.num_attention_heads;
+  const pairs = (0.75 * width) / 2;
+  const factors = (from: number) => Array.from({ length: pairs }, (_, i) => from + i / 8);
+  const scaling = { type: 'longrope', short_factor: factors(1), long_factor: factors(2) };
+  const found = architecture({ ...phi4, rope_scaling: scaling });
+  t.match(found, {
+    ...PLAIN,
+    naming: 'phi3',
+    rotary_dim: 2 * pairs,
+    tie_word_embeddings: true,
+    residual_dropout: 0,
+    rope_scaling: { ...scaling, factor: 32, original_max_position_embeddings: 4096, attention_factor: 0 },
+  });
+  t.strictSame(found.layer_windows, Array(SMALL.num_hidden_layers).fill(262_144));
+  const { partial_rotary_factor: _, ...rest } = phi4;
+  const five = { ...scaling, type: undefined, rope_type: 'longrope', original_max_position_embeddings: 4096 };
+  const parameters = { ...five, rope_theta: 10_000, partial_rotary_factor: 0.75 };
+  t.strictSame(architecture({ ...rest, rope_parameters: parameters }), found, 'spelling of transformers 5');
+  t.strictSame(architecture({ ...phi4, rope_scaling: { ...scaling, type: 'su' } }), found, 'the first name');
+  const saved = { AutoModelForCausalLM: 'microsoft/Phi-3--modeling_phi3.Phi3ForCausalLM' };
+  t.strictSame(architecture({ ...phi4, rope_scaling: scaling, auto_map: saved }), found);
+  t.match(architecture({ ...phi4, rope_scaling: { ...scaling, factor: 8, attention_factor: 1.5 } }), {
+    rope_scaling: { factor: 8, attention_factor: 1.5 },
+  });
+  const plain = architecture({ model_type: 'phi3', ...SMALL, resid_pdrop: 0.25 });
+  t.match(plain, { rotary_dim: width, rope_scaling: { type: 'none' }, residual_dropout: 0.25 });
+  t.strictSame(plain.layer_windows, Array(SMALL.num_hidden_layers).fill(0));
+});
+
+t.test('longrope of other families', async (t) => {
+  const width = SMALL.hidden_size / SMALL.num_attention_heads;
+  const ones = Array<number>(width / 2).fill(1);
+  const scaling = { rope_type: 'longrope', short_factor: ones, long_factor: ones };
+  const given = { ...scaling, original_max_position_embeddings: 512 };
+  t.match(
+    architecture({ model_type: 'llama', ...SMALL, max_position_embeddings: 2048, rope_scaling: given }),
+    {
+      rope_scaling: {
+        type: 'longrope',
+        factor: 4,
+        original_max_position_embeddings: 512,
+        short_factor: ones,
+      },
+    },
+  );
+});
+
 t.test('Qwen3-MoE: the width of its experts, and normed heads', async (t) => {
   const experts = {
     moe_intermediate_size: 96,

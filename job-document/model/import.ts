@@ -39,7 +39,7 @@ export function importConfig(document: ModelConfig | Readonly<Record<string, unk
   if (!isModelType(model_type)) return { config: null, errors: [unknownFamily(model_type)], warnings: [] };
   const family = FAMILIES[model_type];
   const reader = new ConfigReader(document);
-  readCommon(reader, family.causalLm);
+  readCommon(reader, family);
   const read = family.read(reader);
   const config = withTokenIds(read, reader);
   reader.finish();

@@ -8,6 +8,7 @@ import type { Architecture } from '../../contracts/architecture.js';
 /** Facts of an architecture that follow from its fields; `model_config.h` has functions of these names. */
 const DERIVED = {
   query_size: (model: Architecture) => model.num_attention_heads * model.head_dim,
+  gate_up_size: (model: Architecture) => 2 * model.intermediate_size,
   key_value_size: (model: Architecture) => model.num_key_value_heads * model.head_dim,
   qkv_size: (model: Architecture) =>
     (model.num_attention_heads + 2 * model.num_key_value_heads) * model.head_dim,
@@ -67,9 +68,11 @@ export const PARTS = {
   /** Before the MLP. */
   post_attention_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
   router: { kind: 'router', in: hidden, out: 'num_experts' },
-  /** An MLP with a gate has `gate`, `up` and `down`; one without has `up` and `down`. */
+  /** An MLP with a gate has `gate`, `up` and `down`, or `gate_up` and `down`; one without has `up` and `down`. */
   gate: { kind: 'linear', in: hidden, out: inner, bias: 'mlp_bias' },
   up: { kind: 'linear', in: hidden, out: inner, bias: 'mlp_bias' },
+  /** Gate above up in one matrix. */
+  gate_up: { kind: 'linear', in: hidden, out: 'gate_up_size', bias: 'mlp_bias' },
   down: { kind: 'linear', in: inner, out: hidden, bias: 'mlp_bias', to_residual: true },
   norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
   /** The output projection. With `tie_word_embeddings` the embedding is in its place. */

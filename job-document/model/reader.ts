@@ -111,6 +111,12 @@ export class ConfigReader {
     return standIn;
   }
 
+  /** Returns the value of a field if it is a string. */
+  text(name: string): string | undefined {
+    const value = this.value(name);
+    return typeof value === 'string' ? value : undefined;
+  }
+
   /** Checks a field that may only have values that always hold here. */
   only(name: string, values: readonly unknown[], why: string): void {
     this.known.add(name);
@@ -141,6 +147,22 @@ export class ConfigReader {
       return undefined;
     }
     return value;
+  }
+
+  /** Reads a required list of numbers. */
+  numbers(name: string, length: number, range: Range): number[] {
+    this.learn(name, {}, rangeText(`list of ${length} numbers`, range));
+    const value = this.value(name);
+    if (value === undefined) this.fail(name, 'missing_field', `${name} is required`);
+    else if (!Array.isArray(value)) this.fail(name, 'wrong_type', 'must be a list of numbers');
+    else if (value.length !== length)
+      this.fail(name, 'wrong_length', `has ${value.length} entries; it must have ${length}`);
+    else {
+      const bad = value.findIndex((entry) => !Number.isFinite(entry) || !isWithin(entry, range));
+      if (bad < 0) return value;
+      this.fail(`${name}/${bad}`, 'out_of_range', `must be a ${rangeText('number', range)}`);
+    }
+    return [];
   }
 
   /** Reads token ids: one, several or none. They are kept for the exported model. */

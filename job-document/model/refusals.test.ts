@@ -18,9 +18,12 @@ const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
 const OLMO3 = { model_type: 'olmo3', ...SIZES };
 const GEMMA3 = { model_type: 'gemma3_text', ...SIZES };
 const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
+const PHI3 = { model_type: 'phi3', ...SIZES };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
 const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
+
+const LONGROPE = { type: 'longrope', short_factor: [1, 1], long_factor: [1, 2] };
 
 type Refusal = [object, FieldErrorCode, string, string?];
 
@@ -62,7 +65,7 @@ const REFUSED: Refusal[] = [
     '/layer_types/1',
   ],
   // rotary positions
-  ...['dynamic', 'longrope', 'su', 'mrope'].map(
+  ...['dynamic', 'su', 'mrope'].map(
     (ropeType): Refusal => [
       { ...LLAMA, rope_scaling: { rope_type: ropeType, factor: 2 } },
       'model_field_unsupported',
@@ -113,6 +116,58 @@ const REFUSED: Refusal[] = [
     '1',
   ],
   [{ ...LLAMA, rope_scaling: { ...llama3, beta_fast: 32 } }, 'unknown_field', '/rope_scaling/beta_fast'],
+  // Phi-3
+  [{ ...PHI3, attention_bias: true }, 'model_field_unsupported', '/attention_bias', 'false'],
+  [{ ...PHI3, full_attn_mod: 2 }, 'model_field_unsupported', '/full_attn_mod', '1'],
+  [{ ...PHI3, auto_map: { AutoModelForCausalLM: 'x.Y' } }, 'model_field_unsupported', '/auto_map'],
+  [
+    { ...PHI3, auto_map: { AutoConfig: 'configuration_phi3.Phi3Config' } },
+    'model_field_unsupported',
+    '/auto_map',
+  ],
+  [{ ...PHI3, partial_rotary_factor: 0.2 }, 'model_field_unsupported', '/partial_rotary_factor'],
+  [{ ...PHI3, partial_rotary_factor: 1.5 }, 'out_of_range', '/partial_rotary_factor'],
+  [
+    { ...PHI3, rope_scaling: { type: 'yarn', factor: 2 } },
+    'model_field_unsupported',
+    '/rope_scaling/rope_type',
+  ],
+  [
+    { ...PHI3, partial_rotary_factor: 0.25, rope_scaling: { ...LONGROPE, short_factor: [1] } },
+    'wrong_length',
+    '/rope_scaling/short_factor',
+  ],
+  [
+    { ...PHI3, partial_rotary_factor: 0.25, rope_scaling: { ...LONGROPE, long_factor: [1, 0] } },
+    'out_of_range',
+    '/rope_scaling/long_factor/1',
+  ],
+  [
+    { ...PHI3, partial_rotary_factor: 0.25, rope_scaling: { ...LONGROPE, long_factor: undefined } },
+    'missing_field',
+    '/rope_scaling/long_factor',
+  ],
+  [
+    { ...PHI3, partial_rotary_factor: 0.25, rope_scaling: { ...LONGROPE, long_factor: 'x' } },
+    'wrong_type',
+    '/rope_scaling/long_factor',
+  ],
+  [
+    {
+      ...PHI3,
+      partial_rotary_factor: 0.25,
+      original_max_position_embeddings: 64,
+      rope_scaling: { ...LONGROPE, original_max_position_embeddings: 128 },
+    },
+    'model_field_unsupported',
+    '/rope_scaling/original_max_position_embeddings',
+    '64',
+  ],
+  [
+    { ...PHI3, partial_rotary_factor: 0.5, rope_parameters: { partial_rotary_factor: 0.25 } },
+    'model_field_conflict',
+    '/rope_parameters/partial_rotary_factor',
+  ],
   // unknown fields
   [{ ...LLAMA, hiden_act: 'silu' }, 'unknown_field', '/hiden_act', 'hidden_act'],
   [{ ...LLAMA, 'a/b~c': 1 }, 'unknown_field', '/a~1b~0c'],

@@ -10,41 +10,34 @@ export interface RopeConfig {
 
 const THETA = { above: 1, below: 1e15 };
 const FACTOR = { min: 1, below: 1e6 };
-const TYPES = { default: 'default', linear: 'linear', llama3: 'llama3', yarn: 'yarn' } as const;
-const WHY_TYPES = 'Frequencies that depend on the sequence length, and lists of factors, are not supported.';
+const FACTORS = { above: 0, below: 1e6 };
+const ORIGINAL = { min: 1, max: 1 << 24 };
+const ATTENTION_FACTOR = { above: 0, below: 1000 };
+const TYPES = {
+  default: 'default',
+  linear: 'linear',
+  llama3: 'llama3',
+  yarn: 'yarn',
+  longrope: 'longrope',
+} as const;
+const WHY_TYPES = 'Frequencies that grow with the longest sequence of a batch are not supported.';
 const WHY_PARTIAL = 'rotary positions apply to every element of a head';
 
 /**
  * Reads both spellings: transformers 4 has `rope_theta` beside `rope_scaling`; transformers 5 has both in
  * `rope_parameters`.
  */
-export function readRope(reader: ConfigReader, defaultTheta: number, maxPositions: number): RopeConfig {
+export function readRope(
+  reader: ConfigReader,
+  defaultTheta: number,
+  maxPositions: number,
+  headDim: number,
+): RopeConfig {
   reader.only('partial_rotary_factor', [1], WHY_PARTIAL);
   const inner = reader.section('rope_scaling', ['rope_parameters']);
-  const theta = readTheta(reader, 'rope_theta', defaultTheta, inner);
-  if (inner === null) return { rope_theta: theta, rope_scaling: null };
-  inner.only('partial_rotary_factor', [1], WHY_PARTIAL);
-  return { rope_theta: theta, rope_scaling: readScaling(inner, maxPositions) };
-}
-
-/** Reads a base of rotary frequencies, which `inner` may have as its `rope_theta` instead. */
-export function readTheta(
-  reader: ConfigReader,
-  name: string,
-  fallback: number,
-  inner: ConfigReader | null = null,
-): number {
-  const beside = reader.has(name);
-  const theta = reader.number(name, { ...THETA, fallback });
-  if (!inner?.has('rope_theta')) return theta;
-  const within = inner.number('rope_theta', THETA);
-  if (beside && within !== theta)
-    inner.fail(
-      'rope_theta',
-      'model_field_conflict',
-      `rope_theta is ${within} here, and ${name} is ${theta} at the top level`,
-    );
-  return within;
+  const theta = readTheta(reader, inner, defaultTheta);
+  inner?.only('partial_rotary_factor', [1], WHY_PARTIAL);
+  return { rope_theta: theta, rope_scaling: inner && readScaling(inner, maxPositions, headDim) };
 }
 
 /** Objects of `rope_parameters` for layers without and with a window. */
@@ -64,7 +57,62 @@ export function ropesOfTypes(reader: ConfigReader): RopesOfTypes | null {
   return { full, sliding };
 }
 
-export function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
+/** Reads a base of rotary frequencies, `name` beside their section or `rope_theta` within it. */
+export function readTheta(
+  reader: ConfigReader,
+  section: ConfigReader | null,
+  fallback: number,
+  name = 'rope_theta',
+): number {
+  return readInEither(reader, section, { within: 'rope_theta', beside: name }, { ...THETA, fallback });
+}
+
+/**
+ * Reads the share of a head's elements that are rotated, beside or within the section of rotary positions.
+ * @returns also the number of these elements
+ */
+export function readRotaryShare(
+  reader: ConfigReader,
+  section: ConfigReader | null,
+  headDim: number,
+  fallback: number,
+): { share: number; rotaryDim: number } {
+  const name = 'partial_rotary_factor';
+  const share = readInEither(reader, section, { within: name, beside: name }, { above: 0, max: 1, fallback });
+  const rotaryDim = rotatedElements(headDim, share);
+  if ((rotaryDim < 2 || rotaryDim % 2 !== 0) && reader.isSound('head_dim', name))
+    reader.fail(
+      name,
+      'model_field_unsupported',
+      `rotates ${rotaryDim} of the ${headDim} elements of a head; it must rotate an even number of at least 2`,
+    );
+  return { share, rotaryDim };
+}
+
+export function rotatedElements(headDim: number, share: number): number {
+  return Math.trunc(headDim * share);
+}
+
+/** transformers 4 has a field beside the section of rotary positions, transformers 5 within it. */
+function readInEither(
+  reader: ConfigReader,
+  section: ConfigReader | null,
+  names: { within: string; beside: string },
+  options: { fallback: number } & Parameters<ConfigReader['number']>[1],
+): number {
+  const beside = reader.number(names.beside, options);
+  if (!section?.has(names.within)) return beside;
+  const within = section.number(names.within, options);
+  if (reader.has(names.beside) && within !== beside)
+    section.fail(
+      names.within,
+      'model_field_conflict',
+      `${names.within} is ${within} here, and ${names.beside} is ${beside} at the top level`,
+    );
+  return within;
+}
+
+export function readScaling(reader: ConfigReader, maxPositions: number, headDim: number): RopeScaling | null {
   const numErrors = reader.errors.length;
   const ropeType = reader.choice('rope_type', {
     aliases: ['type'],
@@ -74,7 +122,7 @@ export function readScaling(reader: ConfigReader, maxPositions: number): RopeSca
   });
   // The type determines the allowed fields.
   if (reader.errors.length > numErrors) return null;
-  const scaling = ropeType === 'default' ? null : readType(reader, ropeType, maxPositions);
+  const scaling = ropeType === 'default' ? null : readType(reader, ropeType, maxPositions, headDim);
   reader.finish();
   return scaling;
 }
@@ -83,12 +131,22 @@ function readType(
   reader: ConfigReader,
   ropeType: RopeScaling['rope_type'],
   maxPositions: number,
+  headDim: number,
 ): RopeScaling {
+  if (ropeType === 'longrope') {
+    const original = reader.integer('original_max_position_embeddings', {
+      ...ORIGINAL,
+      min: 2,
+      fallback: maxPositions,
+      fallbackText: 'max_position_embeddings',
+    });
+    const { factor = longropeFactor(maxPositions, original), ...rest } = readLongrope(reader, headDim);
+    return { rope_type: ropeType, factor, original_max_position_embeddings: original, ...rest };
+  }
   const factor = reader.number('factor', FACTOR);
   if (ropeType === 'linear') return { rope_type: ropeType, factor };
   const originalMaxPositionEmbeddings = reader.integer('original_max_position_embeddings', {
-    min: 1,
-    max: 1 << 24,
+    ...ORIGINAL,
     fallback: maxPositions,
     fallbackText: 'max_position_embeddings',
   });
@@ -120,7 +178,7 @@ function readYarn(reader: ConfigReader) {
   const betaSlow = reader.number('beta_slow', { above: 0, max: 1e6, fallback: 1 });
   if (betaFast <= betaSlow) reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${betaSlow}`);
   const given = {
-    attention_factor: reader.optionalNumber('attention_factor', { above: 0, below: 1000 }),
+    attention_factor: reader.optionalNumber('attention_factor', ATTENTION_FACTOR),
     mscale: reader.optionalNumber('mscale', { min: 0, max: 1e6 }),
     mscale_all_dim: reader.optionalNumber('mscale_all_dim', { min: 0, max: 1e6 }),
   };
@@ -129,8 +187,31 @@ function readYarn(reader: ConfigReader) {
     beta_fast: betaFast,
     beta_slow: betaSlow,
     truncate: reader.flag('truncate', true),
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    ...defined(given),
   };
+}
+
+/** Reads factors of `longrope` for the pairs of `rotaryDim` elements. */
+export function readLongrope(reader: ConfigReader, rotaryDim: number) {
+  const factors = (name: string) => reader.numbers(name, rotaryDim / 2, FACTORS);
+  return {
+    short_factor: factors('short_factor'),
+    long_factor: factors('long_factor'),
+    ...defined({
+      factor: reader.optionalNumber('factor', FACTOR),
+      attention_factor: reader.optionalNumber('attention_factor', ATTENTION_FACTOR),
+    }),
+  };
+}
+
+/** Returns the default of `factor`; below 1 it would have no effect. */
+export function longropeFactor(maxPositions: number, original: number): number {
+  return Math.max(1, maxPositions / original);
+}
+
+function defined<Name extends string>(values: Record<Name, number | undefined>) {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as Partial<Record<Name, number>>;
 }
 
 export function scalingParams(scaling: RopeScaling | null): RopeScalingParams {

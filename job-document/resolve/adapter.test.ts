@@ -8,16 +8,15 @@ import { splitParams } from './param-groups.js';
 
 type Train = NonNullable<JobSpec['train']>;
 
-const MIXTRAL = {
-  model_type: 'mixtral' as const,
+const SIZES = {
   hidden_size: 32,
   intermediate_size: 48,
   num_hidden_layers: 2,
   num_attention_heads: 4,
   num_key_value_heads: 2,
-  num_local_experts: 3,
   vocab_size: 300,
 };
+const MIXTRAL = { ...SIZES, model_type: 'mixtral' as const, num_local_experts: 3 };
 
 const resolve = (adapter: Train['adapter'], changes: Partial<JobSpec> = {}) =>
   resolveSpec({ ...SMALLEST, train: { steps: 10, sequence_length: 16, adapter }, ...changes }, DATASET);
@@ -97,6 +96,11 @@ t.test('what cannot be is refused by name', async (t) => {
         message:
           /c_atn is no module of the model; it has q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj/,
       },
+    ],
+    [
+      { target_modules: ['q_proj'] },
+      { code: 'adapter_module_unknown', message: /it has qkv_proj, o_proj, gate_up_proj, down_proj/ },
+      { model: { config: { ...SIZES, model_type: 'phi3' } } },
     ],
     [{ target_modules: ['qproj'] }, { pointer: '/train/adapter/target_modules/0', suggestion: 'q_proj' }],
     [

@@ -68,7 +68,7 @@ KernelCase rotation(KernelBench& bench) {
   made.bytes = bench.element() * 2.0 * static_cast<double>(bench.rows() * columns);
   made.in_place = true;
   made.run = [&bench, &table, x] {
-    rope(bench.ctx, {x, &table, x.cols / table.head_dim(), bench.shape.length, false, {}});
+    rope(bench.ctx, {x, &table, x.cols / bench.config.head_dim, bench.shape.length, false, {}});
   };
   made.results = {x};
   return made;

@@ -75,6 +75,16 @@ const yarn = {
     beta_slow: 0.3,
   },
 };
+const longrope = (original: number) => ({
+  'model.rope_scaling': {
+    ...scaling,
+    type: 'longrope',
+    factor: 4,
+    original_max_position_embeddings: original,
+    short_factor: Array<number>(6).fill(1),
+    long_factor: Array<number>(6).fill(2),
+  },
+});
 const dpo = {
   type: 'dpo',
   beta: 0.1,
@@ -117,6 +127,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.rope_theta': 100,
       'model.rope_scaling.type': 'yarn',
       'model.layer_rope': [1, 0],
+      'model.rotary_dim': 8,
       'model.qkv_bias': true,
       'model.output_bias': true,
       'model.mlp_bias': true,
@@ -211,6 +222,8 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
     { ...yarn, 'model.rope_scaling.mscale': 1, 'model.rope_scaling.mscale_all_dim': 1 },
     { 'model.rope_scaling.mscale': 2, 'model.rope_scaling.mscale_all_dim': 0.5 },
   ],
+  [longrope(512), { 'model.rope_scaling.short_factor': [1, 2, 3, 4, 5, 6] }],
+  [longrope(16), { 'model.rope_scaling.long_factor': [1, 2, 3, 4, 5, 6] }],
   [{ 'lr_schedule.type': 'wsd', 'lr_schedule.decay_steps': 2 }, { 'lr_schedule.decay_steps': 1 }],
   [{ 'optimizer.ema_decay': 0.5 }, { 'optimizer.ema_decay': 0.75 }],
   [optimizer('sgd'), { 'optimizer.momentum': 0.5, 'optimizer.dampening': 0.5, 'optimizer.nesterov': true }],

@@ -192,7 +192,7 @@ void AnswerEngine::receive_requests() {
 void AnswerEngine::admit() {
   while (!waiting_.empty() && std::ssize(running_) < decoder_.limits().max_sequences) {
     Sequence& sequence = waiting_.front();
-    sequence.page_table = cache_.take_prefix(sequence.request.adapter, sequence.tokens);
+    sequence.page_table = cache_.take_prefix(cache_tree(sequence), sequence.tokens);
     const std::int64_t num_missing = pages_for(std::ssize(sequence.tokens)) - std::ssize(sequence.page_table);
     if (!running_.empty() && num_missing > cache_.num_available()) {
       release(sequence);
@@ -210,6 +210,17 @@ void AnswerEngine::release(Sequence& sequence) {
   for (const std::int32_t page : sequence.page_table) cache_.release(page);
   sequence.page_table.clear();
   sequence.num_computed = sequence.num_published = sequence.num_scheduled = 0;
+}
+
+/// Keys and values depend on the adapter and on the rotary frequencies.
+std::int32_t AnswerEngine::cache_tree(const Sequence& sequence) const {
+  return 2 * sequence.request.adapter + (config_.rope_scaling.is_long(std::ssize(sequence.tokens)) ? 1 : 0);
+}
+
+void AnswerEngine::append(Sequence& sequence, std::int32_t token) {
+  const std::int32_t tree = cache_tree(sequence);
+  sequence.tokens.push_back(token);
+  if (cache_tree(sequence) != tree) release(sequence);
 }
 
 void AnswerEngine::preempt(std::size_t index) {
@@ -262,7 +273,7 @@ void AnswerEngine::publish(Sequence& sequence) {
     const auto index = static_cast<std::size_t>(sequence.num_published);
     const auto tokens = std::span<const std::int32_t>(sequence.tokens).subspan(index * kPageTokens, kPageTokens);
     std::vector<std::int32_t>& pages = sequence.page_table;
-    const std::int32_t parent = index == 0 ? KvCacheManager::root_of(sequence.request.adapter) : pages[index - 1];
+    const std::int32_t parent = index == 0 ? KvCacheManager::root_of(cache_tree(sequence)) : pages[index - 1];
     pages[index] = cache_.publish(parent, tokens, pages[index]);
   }
 }
@@ -318,7 +329,7 @@ std::vector<DrawnToken> AnswerEngine::step() {
     const bool needs_logits = sequence->num_scheduled == sequence->num_uncomputed();
     const std::int32_t adapter = sequence->request.adapter;
     rows.push_back({tokens, sequence->num_computed, sequence->page_table, needs_logits,
-                    adapter == 0 ? nullptr : adapters_.at(adapter).get()});
+                    adapter == 0 ? nullptr : adapters_.at(adapter).get(), std::ssize(sequence->tokens)});
     if (needs_logits) drawing.push_back(sequence);
   }
   if (rows.empty()) return {};
@@ -337,7 +348,7 @@ std::vector<DrawnToken> AnswerEngine::step() {
     if (drawn[i].finish != Finish::kNone)
       release(*drawing[i]);
     else
-      drawing[i]->tokens.push_back(drawn[i].drawn.token);
+      append(*drawing[i], drawn[i].drawn.token);
   }
   const auto has_ended = [&](const Sequence& sequence) {
     return std::ranges::any_of(drawn, [&](const DrawnToken& token) {

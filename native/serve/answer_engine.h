@@ -57,6 +57,9 @@ struct DrawnToken {
 /// Every drawn token and log-probability is a function of the weights, the prompt, the options and the seed alone (see
 /// Decoder). It does not depend on other sequences, on earlier ones, or on the number of threads.
 ///
+/// A sequence that grows beyond the length at which rotary frequencies change (RopeScaling::is_long) is computed again
+/// with those of longer sequences, so that its tokens are those of a sequence of that length.
+///
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///
 /// add(), cancel() and allow() may be called from any thread, also during a step(). Calls of the other methods must not
@@ -133,6 +136,8 @@ class AnswerEngine {
   bool allocate_pages(std::size_t index, std::int64_t num_tokens);
   void preempt(std::size_t index);
   void release(Sequence& sequence);
+  std::int32_t cache_tree(const Sequence& sequence) const;
+  void append(Sequence& sequence, std::int32_t token);
   std::vector<Sequence*> scheduled_sequences();
   void publish(Sequence& sequence);
   void convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const;

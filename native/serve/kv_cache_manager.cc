@@ -23,9 +23,9 @@ void KvCacheManager::update_evictable(std::int32_t page) {
   if (is_published(node) && node.references == 0 && node.children == 0) evictable_.insert({node.last_used, page});
 }
 
-std::vector<std::int32_t> KvCacheManager::take_prefix(std::int32_t adapter, std::span<const std::int32_t> tokens) {
+std::vector<std::int32_t> KvCacheManager::take_prefix(std::int32_t tree, std::span<const std::int32_t> tokens) {
   std::vector<std::int32_t> taken;
-  Key key{root_of(adapter), {}};
+  Key key{root_of(tree), {}};
   for (std::size_t end = kPageTokens; end < tokens.size(); end += kPageTokens) {
     std::ranges::copy(tokens.subspan(end - kPageTokens, kPageTokens), key.tokens.begin());
     const auto found = published_.find(key);

@@ -15,25 +15,26 @@ namespace zerofleet {
 
 /// Allocates the pages of a Decoder's KvCache, and shares those of common prefixes.
 ///
-/// Published pages are the nodes of a tree: a page is identified by its tokens and its parent page, the first page of a
-/// sequence by its adapter. Pages are counted by reference. A published page without references stays for later
-/// sequences until its memory is needed; the least recently used one without children is evicted first.
+/// Published pages are the nodes of trees: a page is identified by its tokens and its parent page, the first page of a
+/// sequence by its tree. Keys and values of equal tokens differ between trees. Pages are counted by reference. A
+/// published page without references stays for later sequences until its memory is needed; the least recently used one
+/// without children is evicted first.
 class KvCacheManager {
  public:
   explicit KvCacheManager(std::int64_t num_pages);
 
   /// Returns the published pages of the longest known prefix, with a reference to each. A prefix consists of whole
-  /// pages and never includes the last token. `adapter`: 0 or more.
-  std::vector<std::int32_t> take_prefix(std::int32_t adapter, std::span<const std::int32_t> tokens);
+  /// pages and never includes the last token. `tree`: 0 or more.
+  std::vector<std::int32_t> take_prefix(std::int32_t tree, std::span<const std::int32_t> tokens);
 
   /// Returns an unpublished page with one reference, or nothing if all pages are referenced.
   std::optional<std::int32_t> allocate();
 
   /// Makes a full page available to other sequences. `parent`: the sequence's page before it, which is published, or
-  /// root_of() the adapter. Returns the page to continue with: if an identical page is already published, that one,
+  /// root_of() the tree. Returns the page to continue with: if an identical page is already published, that one,
   /// with a reference, and `page` is released.
   std::int32_t publish(std::int32_t parent, std::span<const std::int32_t> tokens, std::int32_t page);
-  static std::int32_t root_of(std::int32_t adapter) { return -1 - adapter; }
+  static std::int32_t root_of(std::int32_t tree) { return -1 - tree; }
 
   /// Gives up one reference.
   void release(std::int32_t page);

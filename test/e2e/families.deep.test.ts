@@ -129,6 +129,19 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'Qwen3MoeForCausalLM',
   },
+  'Phi-3 with longrope, a window and dropout of additions to the stream': {
+    config: {
+      ...SIZES,
+      model_type: 'phi3',
+      head_dim: 16,
+      partial_rotary_factor: 0.5,
+      sliding_window: 16,
+      resid_pdrop: 0.1,
+      original_max_position_embeddings: 32,
+      rope_scaling: { type: 'longrope', short_factor: [1, 1.1, 1.2, 1.3], long_factor: [1, 2, 4.5, 9] },
+    },
+    causalLm: 'Phi3ForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

@@ -204,6 +204,17 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
   'Gemma 2': {
     model: { config: { ...SIZES, model_type: 'gemma2', head_dim: 32, num_key_value_heads: 2 } },
   },
+  'Phi-3 with rotary positions in part of a head': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'phi3',
+        partial_rotary_factor: 0.5,
+        resid_pdrop: 0.1,
+        sliding_window: 16,
+      },
+    },
+  },
   'Granite with its factors': {
     model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
   },

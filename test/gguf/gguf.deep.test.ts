@@ -89,6 +89,19 @@ const FAMILIES: Record<string, ModelConfig> = {
     num_experts_per_tok: 2,
     norm_topk_prob: true,
   },
+  // The shortest prompt is longer than the original length: llama.cpp has the long factors everywhere.
+  'phi3, longrope beyond the original length': {
+    ...SIZES,
+    model_type: 'phi3',
+    partial_rotary_factor: 0.75,
+    original_max_position_embeddings: 5,
+    rope_scaling: {
+      type: 'longrope',
+      short_factor: [1, 1, 1, 1, 1, 1],
+      long_factor: [1, 1.25, 1.5, 2, 3, 4],
+    },
+  },
+  'phi3, tied': { ...SIZES, model_type: 'phi3', tie_word_embeddings: true, sliding_window: 100 },
   smollm3: { ...SIZES, model_type: 'smollm3', num_hidden_layers: 4 },
   'granite with its factors': {
     ...SIZES,

@@ -21,15 +21,15 @@ interface DecoderDefaults {
 
 /** Fields of all these families, and of those with another activation. */
 type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | 'mlp_bias'>;
-type DecoderSizes = Omit<DecoderConfig, 'hidden_act'>;
+type DecoderSizes = Omit<DecoderConfig, 'hidden_act' | keyof RopeConfig>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
 /** Reads the fields of a family with another activation. */
-export function readDecoderSizes<Rope extends RopeConfig = RopeConfig>(
+export function readDecoderSizes<Rope extends { rope_theta: number }>(
   reader: ConfigReader,
   defaults: DecoderDefaults,
-  rope: (maxPositions: number) => Rope,
+  rope: (maxPositions: number, headDim: number) => Rope,
 ): DecoderSizes & Rope {
   const hiddenSize = reader.integer('hidden_size', LIMITS.hidden);
   const numAttentionHeads = reader.integer('num_attention_heads', LIMITS.heads);
@@ -44,30 +44,36 @@ export function readDecoderSizes<Rope extends RopeConfig = RopeConfig>(
       ...LIMITS.heads,
       ...(defaults.num_key_value_heads === undefined ? ofHeads : { fallback: defaults.num_key_value_heads }),
     }) ?? numAttentionHeads;
+  const headDim = readHeadDim(reader, hiddenSize, numAttentionHeads, defaults.head_dim);
   return {
     hidden_size: hiddenSize,
     intermediate_size: reader.integer('intermediate_size', LIMITS.inner),
     num_hidden_layers: reader.integer('num_hidden_layers', LIMITS.layers),
     num_attention_heads: numAttentionHeads,
     num_key_value_heads: numKeyValueHeads,
-    head_dim: readHeadDim(reader, hiddenSize, numAttentionHeads, defaults.head_dim),
+    head_dim: headDim,
     vocab_size: reader.integer('vocab_size', LIMITS.vocab),
     max_position_embeddings: maxPositionEmbeddings,
     rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
-    ...rope(maxPositionEmbeddings),
+    ...rope(maxPositionEmbeddings, headDim),
     tie_word_embeddings: reader.flag('tie_word_embeddings', defaults.tie_word_embeddings ?? false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
     attention_dropout: reader.number('attention_dropout', { ...LIMITS.dropout, fallback: 0 }),
   };
 }
 
+export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): DecoderConfig {
+  return readDecoderWith(reader, defaults, (maxPositions, headDim) =>
+    readRope(reader, defaults.rope_theta, maxPositions, headDim),
+  );
+}
+
 /** @param rope reads rotary positions of a family with fields of its own */
-export function readDecoder(
+export function readDecoderWith<Rope extends { rope_theta: number }>(
   reader: ConfigReader,
   defaults: DecoderDefaults,
-  rope: (maxPositions: number) => RopeConfig = (maxPositions) =>
-    readRope(reader, defaults.rope_theta, maxPositions),
-): DecoderConfig {
+  rope: (maxPositions: number, headDim: number) => Rope,
+): DecoderSizes & Rope & Pick<DecoderConfig, 'hidden_act'> {
   return {
     ...readDecoderSizes(reader, defaults, rope),
     hidden_act: reader.choice('hidden_act', {
@@ -142,7 +148,7 @@ export const DECODER_PARAMS = {
  * override the differences.
  */
 export function decoderArchitecture(
-  config: DecoderSizes & { attention_bias?: boolean; mlp_bias?: boolean },
+  config: DecoderSizes & RopeConfig & { attention_bias?: boolean; mlp_bias?: boolean },
 ): Architecture {
   const { attention_bias = false, mlp_bias = false } = config;
   return {

@@ -11,6 +11,7 @@ import { MISTRAL } from './mistral.js';
 import { MIXTRAL } from './mixtral.js';
 import { OLMO2 } from './olmo2.js';
 import { OLMO3 } from './olmo3.js';
+import { PHI3 } from './phi3.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
 import { QWEN3_MOE } from './qwen3-moe.js';
@@ -34,6 +35,7 @@ export const FAMILIES: Families = {
   qwen3_moe: QWEN3_MOE,
   gemma3_text: GEMMA3,
   gemma2: GEMMA2,
+  phi3: PHI3,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

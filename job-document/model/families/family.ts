@@ -12,6 +12,8 @@ export type ConfigOf<Type extends ModelType> = Extract<ResolvedModelConfig, { mo
 export interface Family<Type extends ModelType = ModelType> {
   /** transformers class of its checkpoints. */
   causalLm: string;
+  /** Class in files beside published models whose computation is that of transformers (`auto_map`). */
+  ownCode?: string;
   params: ParamNames;
   /** The family's names of architecture fields, where they differ. */
   fieldNames: Readonly<Partial<Record<keyof Architecture, string>>>;

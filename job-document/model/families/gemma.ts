@@ -34,7 +34,7 @@ export const GEMMA_PARAMS = {
 export function readGemma<Rope extends RopeConfig>(
   reader: ConfigReader,
   defaults: { max_position_embeddings: number; rope_theta: number },
-  rope: (maxPositions: number) => Rope,
+  rope: (maxPositions: number, headDim: number) => Rope,
   slides: (layer: number) => boolean,
 ): GemmaConfig & Rope {
   reader.ignore(['cache_implementation', 'sliding_window_size']);

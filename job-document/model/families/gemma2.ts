@@ -17,7 +17,7 @@ export const GEMMA2: Family<'gemma2'> = {
       ...readGemma(
         reader,
         { max_position_embeddings: 8192, rope_theta: THETA },
-        (maxPositions) => readRope(reader, THETA, maxPositions),
+        (maxPositions, headDim) => readRope(reader, THETA, maxPositions, headDim),
         (layer) => layer % 2 === 0,
       ),
       attn_logit_softcapping: softCap('attn_logit_softcapping', 50),

@@ -9,22 +9,22 @@ const LOCAL_THETA = 10_000;
 type GemmaRopes = RopeConfig & { rope_local_base_freq: number };
 
 /** Reads positions of layers without a window, and the base of the others. */
-function readRopes(reader: ConfigReader, maxPositions: number): GemmaRopes {
+function readRopes(reader: ConfigReader, maxPositions: number, headDim: number): GemmaRopes {
   const types = ropesOfTypes(reader);
   if (types === null) {
     // transformers reads neither a base nor a factor from one object for both types of layers.
     reader.only('rope_parameters', [], 'it needs an object for full_attention and one for sliding_attention');
     return {
-      ...readRope(reader, GLOBAL_THETA, maxPositions),
-      rope_local_base_freq: readTheta(reader, 'rope_local_base_freq', LOCAL_THETA),
+      ...readRope(reader, GLOBAL_THETA, maxPositions, headDim),
+      rope_local_base_freq: readTheta(reader, null, LOCAL_THETA, 'rope_local_base_freq'),
     };
   }
   const { full, sliding } = types;
-  const local = readTheta(reader, 'rope_local_base_freq', LOCAL_THETA, sliding);
+  const local = readTheta(reader, sliding, LOCAL_THETA, 'rope_local_base_freq');
   sliding?.finish();
   return {
-    rope_theta: readTheta(reader, 'rope_theta', GLOBAL_THETA, full),
-    rope_scaling: full && readScaling(full, maxPositions),
+    rope_theta: readTheta(reader, full, GLOBAL_THETA),
+    rope_scaling: full && readScaling(full, maxPositions, headDim),
     rope_local_base_freq: local,
   };
 }
@@ -46,7 +46,7 @@ export const GEMMA3: Family<'gemma3_text'> = {
       ...readGemma(
         reader,
         { max_position_embeddings: 131_072, rope_theta: GLOBAL_THETA },
-        (maxPositions) => readRopes(reader, maxPositions),
+        (maxPositions, headDim) => readRopes(reader, maxPositions, headDim),
         (layer) => (layer + 1) % pattern !== 0,
       ),
     };

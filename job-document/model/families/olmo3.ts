@@ -1,6 +1,6 @@
 import type { ConfigReader } from '../reader.js';
 import { type RopeConfig, readRope, readScaling, ropesOfTypes } from '../rope.js';
-import { decoderArchitecture, readDecoder } from './decoder.js';
+import { decoderArchitecture, readDecoderWith } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './layer-types.js';
 import { LIMITS } from './limits.js';
@@ -11,15 +11,15 @@ const THETA = 500_000;
 const WHY_THETA = `the base is ${THETA}: with another one, transformers 4 and 5 compute sliding layers differently`;
 
 /** Reads `rope_scaling`, which scales layers without a window, or `rope_parameters` for each type of layer. */
-function readRopes(reader: ConfigReader, maxPositions: number): RopeConfig {
+function readRopes(reader: ConfigReader, maxPositions: number, headDim: number): RopeConfig {
   reader.only('rope_theta', [THETA], WHY_THETA);
   const types = ropesOfTypes(reader);
-  if (types === null) return readRope(reader, THETA, maxPositions);
+  if (types === null) return readRope(reader, THETA, maxPositions, headDim);
   const { full, sliding } = types;
   sliding?.only('rope_theta', [THETA], WHY_THETA);
   sliding?.finish();
   full?.only('rope_theta', [THETA], WHY_THETA);
-  return { rope_theta: THETA, rope_scaling: full && readScaling(full, maxPositions) };
+  return { rope_theta: THETA, rope_scaling: full && readScaling(full, maxPositions, headDim) };
 }
 
 export const OLMO3: Family<'olmo3'> = {
@@ -27,10 +27,10 @@ export const OLMO3: Family<'olmo3'> = {
   params: OLMO_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
-    const decoder = readDecoder(
+    const decoder = readDecoderWith(
       reader,
       { max_position_embeddings: 2048, rms_norm_eps: 1e-5, rope_theta: THETA },
-      (maxPositions) => readRopes(reader, maxPositions),
+      (maxPositions, headDim) => readRopes(reader, maxPositions, headDim),
     );
     const window = reader.integer('sliding_window', { ...LIMITS.window, fallback: 4096 });
     return {

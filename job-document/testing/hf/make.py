@@ -48,6 +48,12 @@ MODELS = {
         **{**DECODER, "num_hidden_layers": 4}, sliding_window=16, pad_token_id=None,
         rope_parameters={"full_attention": {**YARN, "rope_theta": 500000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+    "phi3": transformers.Phi3Config(**DECODER, sliding_window=16, pad_token_id=None),
+    "phi3-longrope-tied": transformers.Phi3Config(
+        **DECODER, original_max_position_embeddings=16, tie_word_embeddings=True, pad_token_id=None,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
+                         "short_factor": [1.0, 1.1, 1.2], "long_factor": [1.0, 2.5, 4.0],
+                         "original_max_position_embeddings": 16}),
     "qwen3-moe": transformers.Qwen3MoeConfig(
         **DECODER, head_dim=16, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True),
     "gemma3": transformers.Gemma3TextConfig(

@@ -118,6 +118,8 @@ class ObjectFields {
       return elements<std::string>(value.As<Napi::Array>());
     } else if constexpr (std::same_as<T, std::string>) {
       return value.As<Napi::String>().Utf8Value();
+    } else if constexpr (std::floating_point<T>) {
+      return static_cast<T>(value.As<Napi::Number>().DoubleValue());
     } else {
       static_assert(std::same_as<T, std::int64_t>);
       return value.As<Napi::Number>().Int64Value();

@@ -14,9 +14,10 @@ namespace zerofleet {
 namespace {
 
 void check(const Rope& args) {
-  require(args.table != nullptr && args.x.cols == args.num_heads * args.table->head_dim(), "invalid_argument",
-          "rope: the heads do not fit the table");
-  const std::int64_t num_positions = args.table->num_positions();
+  require(args.table != nullptr && args.num_heads >= 1 && args.x.cols % args.num_heads == 0 &&
+              args.x.cols / args.num_heads >= args.table->rotary_dim(),
+          "invalid_argument", "rope: the heads do not fit the table");
+  const std::int64_t num_positions = args.table->num_rows();
   if (args.positions.empty()) {
     require(args.sequence_length >= 1 && args.sequence_length <= num_positions, "invalid_argument",
             "rope: a sequence of " + std::to_string(args.sequence_length) + " does not fit a table of " +
@@ -41,20 +42,24 @@ Buffer on_device_of(const Context& ctx, Buffer host) {
 
 }  // namespace
 
-RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t head_dim, double theta,
-                     const RopeScaling& scaling)
-    : num_positions_(num_positions), head_dim_(head_dim) {
+RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t rotary_dim, double theta,
+                     const RopeScaling& scaling, Lengths lengths)
+    : rotary_dim_(rotary_dim) {
   require(num_positions >= 1, "invalid_argument", "rope: a table needs at least one position");
-  const RopeFrequencies frequencies = rope_frequencies(head_dim, theta, scaling);
-  const std::int64_t half = head_dim / 2;
-  Buffer cosine(Device{}, static_cast<std::size_t>(num_positions * half) * sizeof(float));
-  Buffer sine(Device{}, static_cast<std::size_t>(num_positions * half) * sizeof(float));
-  for (std::int64_t i = 0; i < half; ++i) {
-    const float frequency = frequencies.radians[static_cast<std::size_t>(i)];
-    for (std::int64_t position = 0; position < num_positions; ++position) {
-      const float angle = static_cast<float>(position) * frequency;
+  if (lengths == Lengths::kOwn && scaling.is_long(num_positions)) num_short_ = scaling.original_max_position_embeddings;
+  num_rows_ = num_short_ + num_positions;
+  const RopeFrequencies of_short = rope_frequencies(rotary_dim, theta, scaling, num_short_);
+  const RopeFrequencies of_longest = rope_frequencies(rotary_dim, theta, scaling, num_positions);
+  const std::int64_t half = rotary_dim / 2;
+  Buffer cosine(Device{}, static_cast<std::size_t>(num_rows_ * half) * sizeof(float));
+  Buffer sine(Device{}, static_cast<std::size_t>(num_rows_ * half) * sizeof(float));
+  for (std::int64_t row = 0; row < num_rows_; ++row) {
+    const RopeFrequencies& frequencies = row < num_short_ ? of_short : of_longest;
+    const auto position = static_cast<float>(row < num_short_ ? row : row - num_short_);
+    for (std::int64_t i = 0; i < half; ++i) {
+      const float angle = position * frequencies.radians[static_cast<std::size_t>(i)];
       const portable::SinCos both = portable::sin_cos(static_cast<double>(angle));
-      const auto at = static_cast<std::size_t>(position * half + i);
+      const auto at = static_cast<std::size_t>(row * half + i);
       cosine.as<float>()[at] = static_cast<float>(both.cos) * frequencies.attention_factor;
       sine.as<float>()[at] = static_cast<float>(both.sin) * frequencies.attention_factor;
     }

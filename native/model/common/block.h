@@ -77,10 +77,12 @@ struct AdaptedRows;
 /// The pass in hand.
 struct Pass {
   PassShape shape;
-  Indices positions;                 // (M) of each token, or empty: its position in the sequence, and no block asks
-  Indices document_starts;           // (M) as in LeafInput, or empty
-  const LeafKey* dropout = nullptr;  // null: nothing is dropped
-  KvCache* kv_cache = nullptr;       // of the sequences whose new rows these are; null: whole sequences
+  /// (M) row of each token in the table of positions, learned or of rotations; or empty: its position in the sequence,
+  /// and no block asks.
+  Indices positions;
+  Indices document_starts;                    // (M) as in LeafInput, or empty
+  const LeafKey* dropout = nullptr;           // null: nothing is dropped
+  KvCache* kv_cache = nullptr;                // of the sequences whose new rows these are; null: whole sequences
   std::span<const AdaptedRows> adapted = {};  // rows with adapters of their own, over a model without one
   RouterTally* load = nullptr;                // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};         // (E) for the backward of routers, from the auxiliary loss; or empty

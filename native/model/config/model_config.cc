@@ -41,6 +41,22 @@ void check_attention(const ModelConfig& config) {
   }
 }
 
+void check_longrope(const ModelConfig& config) {
+  const RopeScaling& scaling = config.rope_scaling;
+  check(!config.has_local_rope(), "rope_scaling of type longrope applies to all layers");
+  for (const std::vector<double>& factors : {scaling.short_factor, scaling.long_factor}) {
+    check(2 * std::ssize(factors) == config.rotated(), "rope_scaling.short_factor and long_factor must have " +
+                                                           std::to_string(config.rotated() / 2) +
+                                                           " numbers, one for each pair of rotated elements");
+    check(std::ranges::all_of(factors, [](double value) { return value > 0 && value < 1e6; }),
+          "numbers of rope_scaling.short_factor and long_factor must be above 0 and below 1000000");
+  }
+  check(scaling.original_max_position_embeddings >= 2,
+        "rope_scaling.original_max_position_embeddings must be at least 2");
+  check(scaling.attention_factor >= 0 && scaling.attention_factor < 1e3,
+        "rope_scaling.attention_factor must be from 0 to below 1000");
+}
+
 void check_positions(const ModelConfig& config) {
   check(config.layer_rope.empty() || config.layer_rope.size() == static_cast<std::size_t>(config.num_hidden_layers),
         "layer_rope must have one number per layer, or none at all");
@@ -49,6 +65,8 @@ void check_positions(const ModelConfig& config) {
   if (config.positions == PositionType::kLearned) return;
   check(config.head_dim % 2 == 0,
         "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
+  check(config.rotary_dim >= 0 && config.rotary_dim <= config.head_dim && config.rotary_dim % 2 == 0,
+        "rotary_dim must be even, and from 0 to head_dim");
   check(config.rope_theta > 1 && config.rope_theta < 1e15, "rope_theta must be above 1 and below 1e15");
   check(config.local_rope_theta > 1 && config.local_rope_theta < 1e15,
         "local_rope_theta must be above 1 and below 1e15");
@@ -58,6 +76,7 @@ void check_positions(const ModelConfig& config) {
   if (scaling.type == RopeScalingType::kLinear) return;
   check(scaling.original_max_position_embeddings >= 1,
         "rope_scaling.original_max_position_embeddings must be at least 1");
+  if (scaling.type == RopeScalingType::kLongrope) return check_longrope(config);
   if (scaling.type == RopeScalingType::kLlama3) {
     check(scaling.low_freq_factor > 0 && scaling.high_freq_factor > scaling.low_freq_factor,
           "rope_scaling.high_freq_factor must be above low_freq_factor, which must be above 0");
@@ -91,7 +110,7 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
         naming + " is for models with " +
             (config.positions == PositionType::kLearned ? "rotary positions" : "learned positions"));
   check(parts.has(ModelPart::kQueryNorm) == config.qk_norm, naming + " is for models without qk_norm");
-  check(parts.has(ModelPart::kGate) == config.gated_mlp(),
+  check((parts.has(ModelPart::kGate) || parts.has(ModelPart::kGateUp)) == config.gated_mlp(),
         naming + " is for models with " + (config.gated_mlp() ? "an MLP without a gate" : "a gate in the MLP"));
 }
 

@@ -44,6 +44,7 @@ struct ModelConfig {
   /// positions. Empty: 1 everywhere.
   std::vector<std::int64_t> layer_rope;
   double local_rope_theta = 10000.0;
+  std::int64_t rotary_dim = 0;  // leading elements of a head that are rotated; 0: all
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
@@ -89,6 +90,7 @@ struct ModelConfig {
     field("rope_scaling", rope_scaling);
     field("layer_rope", layer_rope);
     field("local_rope_theta", local_rope_theta);
+    field("rotary_dim", rotary_dim);
     field("qkv_bias", qkv_bias);
     field("output_bias", output_bias);
     field("mlp_bias", mlp_bias);
@@ -131,6 +133,8 @@ struct ModelConfig {
   /// The output projection has its own matrix.
   bool own_head() const { return !tie_word_embeddings; }
   bool gated_mlp() const { return mlp == MlpType::kSwiglu || mlp == MlpType::kGegluTanh; }
+  std::int64_t gate_up_size() const { return 2 * intermediate_size; }
+  std::int64_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   std::int64_t rope_of(std::size_t layer) const { return layer_rope.empty() ? 1 : layer_rope[layer]; }
   bool has_local_rope() const { return std::ranges::find(layer_rope, 2) != layer_rope.end(); }
   /// 0 where layer_windows is empty.

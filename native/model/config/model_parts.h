@@ -28,6 +28,7 @@ enum class ModelPart : std::uint8_t {
   kPostAttentionNorm,
   kRouter,
   kGate,
+  kGateUp,
   kUp,
   kDown,
   kMlpOutputNorm,

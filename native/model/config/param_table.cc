@@ -93,6 +93,7 @@ class Builder {
         layer.mlp.router = {linear};
         break;
       case ModelPart::kGate:
+      case ModelPart::kGateUp:
       case ModelPart::kUp:
       case ModelPart::kDown:
         add_to_mlp(part.part, linear, layer.mlp.dense);

@@ -42,7 +42,7 @@ struct QkNormSpec {
 
 /// Positions of one dense MLP, or of one expert.
 struct DenseSpec {
-  LinearSpecs inner;  // gate and up, or GPT-2's one
+  LinearSpecs inner;  // gate and up, both in one, or up alone
   LinearSpecs outer;  // down
 };
 

@@ -50,7 +50,7 @@ struct Decoder::State {
       : limits(given),
         table(config),
         scratch(context),
-        rotations(rotations_of(context, config, given.max_length)),
+        rotations(rotations_of(context, config, given.max_length, RopeTable::Lengths::kOwn)),
         local_rotations(local_rotations_of(context, config, given.max_length)),
         model(model_context(context, config, dtype)),
         head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
@@ -61,6 +61,7 @@ struct Decoder::State {
         cache(model, given.num_pages + 1),
         tokens_upload(context, given.max_rows),
         positions_upload(context, given.max_rows),
+        angles_upload(context, given.max_rows),
         tables_upload(context, given.max_rows),
         last_upload(context, given.max_sequences),
         ranges_upload(context, 2 * given.max_rows),
@@ -88,7 +89,7 @@ struct Decoder::State {
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
   KvCache cache;  // its last page is for rows that only fill up a pass
-  IndexUpload tokens_upload, positions_upload, tables_upload, last_upload, ranges_upload;
+  IndexUpload tokens_upload, positions_upload, angles_upload, tables_upload, last_upload, ranges_upload;
   std::optional<IndexUpload> pages_upload;  // of the largest size so far
   std::size_t pages_capacity = 0;
   BoundParams params;
@@ -101,6 +102,7 @@ struct Decoder::State {
   /// The rows of a pass.
   struct Rows {
     std::vector<std::int32_t> tokens, positions, tables, pages, last;
+    std::vector<std::int32_t> angles;  // rows of the table of rotations
     std::vector<AdaptedRows> adapted;
     void adapt(const SequenceRows& sequence);
   };
@@ -149,11 +151,14 @@ Decoder::State::Rows Decoder::State::rows_of(std::span<const SequenceRows> seque
   Rows rows;
   for (const SequenceRows& sequence : sequences) {
     const auto page_table = static_cast<std::int32_t>(rows.pages.size());
+    const std::int64_t length = std::max(sequence.length, sequence.first + std::ssize(sequence.tokens));
+    const auto first_angle = static_cast<std::int32_t>(rotations ? rotations->first_row(length) : 0);
     rows.adapt(sequence);
     rows.pages.insert(rows.pages.end(), sequence.page_table.begin(), sequence.page_table.end());
     for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
       rows.tokens.push_back(sequence.tokens[i]);
       rows.positions.push_back(static_cast<std::int32_t>(sequence.first + static_cast<std::int64_t>(i)));
+      rows.angles.push_back(first_angle + rows.positions.back());
       rows.tables.push_back(page_table);
     }
     if (sequence.needs_logits) rows.last.push_back(static_cast<std::int32_t>(rows.tokens.size()) - 1);
@@ -169,6 +174,7 @@ void Decoder::State::fill_up(Rows& rows) const {
   rows.pages.push_back(static_cast<std::int32_t>(limits.num_pages));
   rows.tokens.resize(count, 0);
   rows.positions.resize(count, 0);
+  rows.angles.resize(count, 0);
   if (!rows.last.empty()) rows.last.resize(static_cast<std::size_t>(limits.max_sequences), rows.last.front());
 }
 
@@ -198,7 +204,7 @@ void Decoder::State::run(Rows& all, std::size_t num_logits) {
   const auto rows = static_cast<std::int64_t>(all.tokens.size());
   const Indices positions = positions_upload.upload(model.ctx, all.positions);
   cache.rows = {positions, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
-  Pass pass{{1, rows}, positions, {}, nullptr};
+  Pass pass{{1, rows}, angles_upload.upload(model.ctx, all.angles), {}, nullptr};
   pass.kv_cache = &cache;
   upload_ranges(all.adapted);
   pass.adapted = all.adapted;

@@ -21,6 +21,10 @@ struct SequenceRows {
   std::span<const std::int32_t> page_table;  // pages of all tokens, the new ones included, kPageTokens in each
   bool needs_logits = false;                 // of the token after the last one
   const ServedAdapter* adapter = nullptr;    // from make_adapter(); null: the model alone
+  /// Tokens of the sequence that are known, which decides the rotary frequencies (RopeScaling::is_long). At least
+  /// first + tokens.size(), which 0 stands for. Where another length has other frequencies, all tokens must be appended
+  /// anew.
+  std::int64_t length = 0;
 };
 
 /// Logits of the next token of a sequence.

@@ -285,7 +285,7 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 
 // Besides the layers and the head, with the names of block.h and T the sequence length:
 // - 3·M·row(D) and a norm for what follows the layers;
-// - 4·T·head_dim for rotations, twice with local ones;
+// - 4·T·rotated() for rotations, twice with local ones;
 // - 4·M for learned positions or documents;
 // - from the first backward on the embedding's work space;
 // - with dropout before adapters M·row(max(D, I, Q));

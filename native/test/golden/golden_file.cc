@@ -109,6 +109,11 @@ class GoldenFields {
     const std::vector<std::int32_t> values = file_.integers(prefix_ + name);
     member.assign(values.begin(), values.end());
   }
+  void operator()(const std::string& name, std::vector<double>& member) const {
+    if (!file_.tensors_.contains(prefix_ + name)) return;
+    const std::vector<float> values = file_.floats(prefix_ + name);
+    member.assign(values.begin(), values.end());
+  }
   template <HasFields T>
   void operator()(const std::string& name, T& member) const {
     GoldenFields inner(file_, prefix_ + name + ".");

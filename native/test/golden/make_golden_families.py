@@ -25,7 +25,7 @@ import torch
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config,
                           GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM,
                           SmolLM3Config, SmolLM3ForCausalLM)
 
@@ -47,6 +47,17 @@ SCALINGS = {
 
 def rope(kind="default", theta=10000.0):
     return {"rope_type": kind, "rope_theta": theta, **SCALINGS.get(kind, {})}
+
+
+def longrope(original, **more):
+    return {"rope_type": "longrope", "rope_theta": 1000.0, "partial_rotary_factor": 0.75, "short_factor": [1.0, 1.25, 1.5],
+            "long_factor": [1.5, 3.0, 5.25], "original_max_position_embeddings": original, **more}
+
+
+def phi3(parameters, **more):
+    original = parameters.get("original_max_position_embeddings", 64)
+    return Phi3ForCausalLM(Phi3Config(**SIZES, rope_parameters=parameters, original_max_position_embeddings=original,
+                                      pad_token_id=None, **more))
 
 
 def gpt2(activation, tied):
@@ -95,10 +106,16 @@ CASES = {
             norm_topk_prob=True,
                        output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
                        experts_implementation="eager")),
+    "phi3": lambda: phi3({**rope(theta=1000.0), "partial_rotary_factor": 0.75}, sliding_window=7, tie_word_embeddings=True),
+    "phi3_longrope": lambda: phi3(longrope(16)),  # the sequences are longer
+    "phi3_longrope_short": lambda: phi3(longrope(48, factor=3.0)),
     "granite": lambda: GraniteForCausalLM(
         GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
                       residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),
 }
+
+
+GENERATED = ("phi3_longrope",)  # with a greedy answer that grows beyond the original length, and its log-probabilities
 
 
 def write_words(golden, words):
@@ -120,8 +137,9 @@ def write_fields(golden, prefix, fields):
         elif isinstance(value, str):
             write_words(golden, {prefix + key: value})
         elif isinstance(value, list):
-            if any(value):  # windows of layers
-                golden.tensor(prefix + key, np.array(value, dtype=np.int32))
+            if any(value):  # windows of layers, factors of frequencies
+                whole = all(isinstance(each, int) for each in value)
+                golden.tensor(prefix + key, np.array(value, dtype=np.int32 if whole else np.float32))
         elif value is not None:
             golden.number(prefix + key, int(value) if isinstance(value, bool) else value)
 
@@ -241,6 +259,13 @@ def one_pass(directory, name, seed):
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
+    if name in GENERATED:
+        model.generation_config.eos_token_id = None
+        # With a cache transformers 5.18 forgets the tokens before the one at which the factors change.
+        answer = model.generate(tokens[:1, :10], max_new_tokens=20, do_sample=False, use_cache=False, output_logits=True,
+                                return_dict_in_generate=True)
+        golden.tensor("generated", answer.sequences[0].numpy().astype(np.int32))
+        golden.tensor("generated_log_probs", torch.cat(answer.logits).log_softmax(-1).max(-1).values.numpy())
     for key, parameter in saved_parameters(model):
         golden.bf16_tensor("param." + key, parameter)
         golden.tensor("grad." + key, grads[key].numpy())

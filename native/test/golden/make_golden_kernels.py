@@ -45,6 +45,7 @@ DEFAULTS = {
     "mscale": 0.0,
     "mscale_all_dim": 0.0,
 }
+LONGROPE = {"factor": 4.0, "short_factor": [1.0, 1.02, 1.05, 1.3, 1.7, 2.1], "long_factor": [1.1, 1.9, 4.5, 12.0, 31.7, 64.2]}
 ROPE_CASES = {
     "linear": (64, 10000.0, "linear", {"factor": 4.0}),
     "linear_odd_factor": (10, 500000.0, "linear", {"factor": 2.7}),
@@ -102,6 +103,9 @@ ROPE_CASES = {
         "yarn",
         {"factor": 4.0, "original_max_position_embeddings": 64, "mscale": 0.707, "mscale_all_dim": 0.3, "truncate": False},
     ),
+    "longrope_short": (12, 10000.0, "longrope", {**LONGROPE, "original_max_position_embeddings": 64, "length": 64}),
+    "longrope_long": (12, 10000.0, "longrope", {**LONGROPE, "original_max_position_embeddings": 64, "length": 65, "attention_factor": 1.19}),
+    "longrope_by_lengths": (12, 500.0, "longrope", {**LONGROPE, "original_max_position_embeddings": 4096, "length": 4097, "factor": 32.0}),
     "yarn_short": (16, 10000.0, "yarn", {"factor": 8.0, "original_max_position_embeddings": 4}),
 }
 
@@ -139,13 +143,17 @@ def write_rope(out) -> None:
             max_position_embeddings=65536,
             rope_parameters={"rope_type": kind, "rope_theta": theta, **given},
         )
-        frequencies, attention_factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu")
+        length = given.get("length")
+        frequencies, attention_factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu", seq_len=length)
         values = {**DEFAULTS, **given}
         out.write(f"case {name}\nbase {head_dim} {theta:.9g}\n")
         out.write(f"scaling {kind} {words(float(values[key]) for key in DEFAULTS)}\n")
+        for key in ("short_factor", "long_factor"):
+            if key in given:
+                out.write(f"{key} {words(given[key])}\n")
         out.write(f"frequencies {words(frequencies.tolist())}\nattention_factor {attention_factor:.9g}\n")
         original = given.get("original_max_position_embeddings", 1024)
-        positions = [0, 1, original, int(original * given["factor"]) - 1]
+        positions = [0, 1, length // 2, length - 1] if length else [0, 1, original, int(original * given["factor"]) - 1]
         both = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
         cosine, sine = (flat(each[0, :, : head_dim // 2]) for each in both)
         out.write(f"positions {words(positions)}\ncosine {words(cosine)}\nsine {words(sine)}\n")

@@ -147,13 +147,30 @@ ModelConfig gemma2() {
   return config;
 }
 
+ModelConfig phi3() {
+  ModelConfig config = llama();
+  config.naming = "phi3";
+  config.rotary_dim = 8;
+  config.rope_scaling = {};
+  config.rope_scaling.type = RopeScalingType::kLongrope;
+  config.rope_scaling.factor = 8;
+  config.rope_scaling.original_max_position_embeddings = 2;
+  config.rope_scaling.attention_factor = 1.1;
+  config.rope_scaling.short_factor = {1, 1.25, 1.5, 2};
+  config.rope_scaling.long_factor = {1.5, 3, 5, 9};
+  config.layer_windows = {6, 6};
+  config.attention_dropout = 0.1;
+  config.residual_dropout = 0.1;
+  return config;
+}
+
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
   return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},     {"mixtral", mixtral()},
           {"qwen2", qwen2()},     {"qwen3", qwen3()}, {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()},
           {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()},         {"gemma3", gemma3()},
-          {"gemma2", gemma2()}};
+          {"gemma2", gemma2()},   {"phi3", phi3()}};
 }
 
 }  // namespace zerofleet::test

@@ -202,3 +202,39 @@ DEVICE_TEST_CASE("answer engine: on a CUDA device an answer has the same bits al
     CHECK(driver.answers[id].cached_tokens == 32);
   }
 }
+
+TEST_CASE(
+    "answer engine: with longrope each token is drawn from the frequencies of the tokens before it, alone and in a "
+    "crowd") {
+  ModelConfig config = config_of("phi3");
+  config.rope_scaling.original_max_position_embeddings = 40;
+  const auto weights = weights_of(config);
+  std::mt19937 random(4);
+  const Tokens prompt = random_tokens(random, 37, config.vocab_size);
+  EngineDriver alone(config, {1, 64});
+  const Answer answer = alone.finish(alone.add(prompt, 12, 5));
+  Tokens known = prompt;
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    Answer next;
+    next.tokens = {answer.tokens[i]};
+    next.log_probs = {answer.log_probs[i]};
+    check_losses(config, DType::kBF16, weights, known, next);
+    known.push_back(answer.tokens[i]);
+  }
+  // Room for two of four sequences, all of which grow beyond the original length.
+  EngineDriver crowd(config, {4, 128});
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(crowd.add(random_tokens(random, 36, config.vocab_size), 20, random()));
+  ids.push_back(crowd.add(prompt, 12, 5));
+  for (const std::uint64_t id : ids) crowd.finish(id);
+  CHECK(crowd.answers[ids.back()].same_bits(answer));
+  // Short and long sequences with a common prefix share no keys.
+  EngineDriver shared(config, {2, 256}), fresh(config, {2, 256});
+  CHECK(shared.finish(shared.add(prompt, 3, 5)).cached_tokens == 0);
+  const Answer expected = fresh.finish(fresh.add(known, 3, 5));
+  const Answer without_prefix = shared.finish(shared.add(known, 3, 5));
+  CHECK(without_prefix.cached_tokens == 0);
+  CHECK(without_prefix.same_bits(expected));
+  CHECK(shared.finish(shared.add(known, 3, 5)).cached_tokens == 32);
+  CHECK(shared.finish(shared.add(prompt, 12, 5)).same_bits(answer));
+}

@@ -26,6 +26,9 @@ std::vector<AdapterConfig> adapters_for(const std::string& family) {
     return {adapter_of(3, 2, {"c_attn", "c_fc"}), adapter_of(8, 0.5, {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"})};
   if (family == "mixtral")
     return {adapter_of(3, 2, {"q_proj", "v_proj"}), adapter_of(8, 0.5, {"k_proj", "o_proj", "gate"})};
+  if (family == "phi3")
+    return {adapter_of(3, 2, {"qkv_proj", "down_proj"}),
+            adapter_of(8, 0.5, {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})};
   return {adapter_of(3, 2, {"q_proj", "v_proj", "down_proj"}),
           adapter_of(8, 0.5, {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})};
 }
@@ -85,7 +88,7 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
 }  // namespace
 
 TEST_CASE("served adapters: an answer has the same bits alone and beside those of the model and of other adapters") {
-  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2"}) {
+  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       CAPTURE(family + " " + name_of(dtype));
       check_side_by_side(family, dtype, Device{}, 37, 3);
@@ -100,7 +103,7 @@ DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits 
 }
 
 TEST_CASE("served adapters: log-probabilities have the bits of the losses of a training with the adapter") {
-  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2"}) {
+  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       CAPTURE(family + " " + name_of(dtype));
       const ModelConfig config = config_of(family);

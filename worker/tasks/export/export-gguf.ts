@@ -5,7 +5,12 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { readText, readTokenizer } from '../../../formats/encoding/tokenizer-store.js';
-import { architectureMetadata, ggufArchitecture, ropeFactors } from '../../../formats/gguf/architecture.js';
+import {
+  architectureMetadata,
+  ggufArchitecture,
+  ggufName,
+  ropeTensors,
+} from '../../../formats/gguf/architecture.js';
 import { encodeTensor } from '../../../formats/gguf/encode.js';
 import {
   dataBytes,
@@ -71,7 +76,7 @@ export async function exportGguf(
   const metadata: GgufMetadata = [
     ['general.architecture', string(ggufArchitecture(config))],
     ['general.type', string('model')],
-    ['general.name', string(spec.name)],
+    ['general.name', string(ggufName(spec.name))],
     ['general.file_type', uint32(FILE_TYPES[dtype].code)],
     ...(dtype === 'q8_0' ? ([['general.quantization_version', uint32(QUANTIZATION_VERSION)]] as const) : []),
     ...provenance(spec, state_digest),
@@ -110,12 +115,12 @@ export function modelTensors<P extends Param>(
   dtype: FileType,
   cast: NativeCore['castTo16Bit'],
 ): WrittenTensor[] {
-  const factors = ropeFactors(config);
+  const factors = Object.entries(ropeTensors(config)).map(([name, values]) => ropeTensor(name, values));
   const weights = plannedTensors(config, params, dtype).map((tensor) => ({
     tensor,
     data: () => encodeTensor(tensor, elementsOf(tensor, read), cast),
   }));
-  return [...(factors === null ? [] : [ropeTensor(factors)]), ...weights];
+  return [...factors, ...weights];
 }
 
 export async function putGguf(
@@ -154,9 +159,9 @@ export function provenance(spec: ResolvedJobSpec, stateDigest: string): GgufMeta
   ];
 }
 
-function ropeTensor(factors: Float32Array): WrittenTensor {
+function ropeTensor(name: string, factors: Float32Array): WrittenTensor {
   return {
-    tensor: { name: 'rope_freqs.weight', shape: [factors.length], type: 'F32' },
+    tensor: { name, shape: [factors.length], type: 'F32' },
     data: async function* () {
       yield new Uint8Array(factors.buffer);
     },

@@ -20,6 +20,8 @@ export function hfConfig(
     ...(source ?? { ...DEFAULTS, ...withFloats(config, floatFields(config)) }),
     // Describes the exported weights, whose head and dtype may differ from the source.
     architectures: [causalLmClass(config)],
+    // The files of its code are not exported; transformers has the same.
+    auto_map: undefined,
     torch_dtype: dtype,
     dtype,
   };

@@ -20,7 +20,8 @@ void rope(const Context& ctx, const Rope& args) {
     chunk.num_positions = args.sequence_length;
     chunk.rows = rows;
     chunk.heads = args.num_heads;
-    chunk.head_dim = args.table->head_dim();
+    chunk.head_dim = args.x.cols / args.num_heads;
+    chunk.rotary_dim = args.table->rotary_dim();
     chunk.inverse = args.inverse;
     chunk.dtype = args.x.dtype;
     kernel(chunk);

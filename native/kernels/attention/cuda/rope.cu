@@ -17,8 +17,8 @@ struct RopeArguments {
   const float *cosine, *sine;     // (positions, half)
   const std::int32_t* positions;  // (rows), or null
   unsigned sequence_length;
-  unsigned rows, num_heads, half;  // half: pairs of a head
-  unsigned groups, per_row;        // threads for the pairs of a head, and for a row
+  unsigned rows, num_heads, head_dim, half;  // half: pairs of a head that are rotated
+  unsigned groups, per_row;                  // threads for the pairs of a head, and for a row
   bool inverse, aligned;
 };
 
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kRopeThreads) rope_kernel(const RopeArguments<
   for (unsigned i = 0; i < kHeads; ++i) {
     const unsigned head = first_head + i;
     if (head >= a.num_heads) return;
-    T* first = a.x.row(row) + static_cast<std::int64_t>(head) * 2 * a.half;
+    T* first = a.x.row(row) + static_cast<std::int64_t>(head) * a.head_dim;
     T* second = first + a.half;
     const Lanes<N> x1 = load(first, at), x2 = load(second, at);
     store(first, at, lanes<N>([&](int k) { return x1.v[k] * cosine.v[k] - x2.v[k] * sine.v[k]; }));
@@ -53,8 +53,8 @@ void rope(const Context& ctx, const Rope& args) {
   if (args.x.rows == 0 || args.num_heads == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
     constexpr int N = kWidth<T>;
-    const std::int64_t half = args.table->head_dim() / 2, groups = (half + N - 1) / N,
-                       per_row = (args.num_heads + kHeads - 1) / kHeads * groups;
+    const std::int64_t head_dim = args.x.cols / args.num_heads, half = args.table->rotary_dim() / 2,
+                       groups = (half + N - 1) / N, per_row = (args.num_heads + kHeads - 1) / kHeads * groups;
     const unsigned blocks = num_blocks_for(args.x.rows * per_row, kRopeThreads);
     require(args.x.rows * per_row <= INT32_MAX, "invalid_argument", "a matrix is too large for one kernel launch");
     const RopeArguments<T> a{rows_of<T>(args.x),
@@ -64,11 +64,12 @@ void rope(const Context& ctx, const Rope& args) {
                              static_cast<unsigned>(args.sequence_length),
                              static_cast<unsigned>(args.x.rows),
                              static_cast<unsigned>(args.num_heads),
+                             static_cast<unsigned>(head_dim),
                              static_cast<unsigned>(half),
                              static_cast<unsigned>(groups),
                              static_cast<unsigned>(per_row),
                              args.inverse,
-                             rows_aligned_for<N>(args.x) && half % N == 0};
+                             rows_aligned_for<N>(args.x) && half % N == 0 && head_dim % N == 0};
     launch("rope", stream, {blocks, kRopeThreads}, rope_kernel<T>, a);
   });
 }

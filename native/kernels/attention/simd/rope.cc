@@ -7,7 +7,7 @@ namespace {
 
 template <class T>
 void rotate(const RopeArgs& args) {
-  const int64_t half = args.head_dim / 2;
+  const int64_t half = args.rotary_dim / 2;
   const vf sign = set1(args.inverse ? -1.0F : 1.0F);
   for (int64_t row = 0; row < args.rows; ++row) {
     const int64_t position =

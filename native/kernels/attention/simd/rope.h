@@ -7,11 +7,12 @@
 
 namespace zerofleet::cpu {
 
-/// Rotates the heads of some rows in place: the halves (x1, x2) of a head become (x1·c − x2·s, x2·c + x1·s).
+/// Rotates the heads of some rows in place: the halves (x1, x2) of a head's first rotary_dim elements become
+/// (x1·c − x2·s, x2·c + x1·s).
 struct RopeArgs {
   void* x = nullptr;  // (rows, heads · head_dim) at the start of each row
   int64_t stride = 0;
-  const float* cosine = nullptr;  // (positions, head_dim / 2)
+  const float* cosine = nullptr;  // (positions, rotary_dim / 2)
   const float* sine = nullptr;
   const int32_t* positions = nullptr;  // (rows), or null:
   int64_t first_position = 0;          // of the first row
@@ -19,6 +20,7 @@ struct RopeArgs {
   int64_t rows = 0;
   int64_t heads = 0;
   int64_t head_dim = 0;
+  int64_t rotary_dim = 0;
   bool inverse = false;  // rotate back: the gradient
   DType dtype = DType::kF32;
 };

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -18,9 +19,14 @@ RopeScaling scaling_of(const GoldenFacts& facts) {
   const std::vector<std::string>& words = facts.words.at("scaling");
   const auto number = [&](std::size_t i) { return std::stod(words.at(i)); };
   RopeScaling scaling;
-  scaling.type = words.at(0) == "linear"   ? RopeScalingType::kLinear
-                 : words.at(0) == "llama3" ? RopeScalingType::kLlama3
-                                           : RopeScalingType::kYarn;
+  scaling.type = words.at(0) == "linear"     ? RopeScalingType::kLinear
+                 : words.at(0) == "llama3"   ? RopeScalingType::kLlama3
+                 : words.at(0) == "longrope" ? RopeScalingType::kLongrope
+                                             : RopeScalingType::kYarn;
+  if (scaling.type == RopeScalingType::kLongrope) {
+    scaling.short_factor = facts.numbers("short_factor");
+    scaling.long_factor = facts.numbers("long_factor");
+  }
   scaling.factor = number(1);
   scaling.low_freq_factor = number(2);
   scaling.high_freq_factor = number(3);
@@ -46,11 +52,13 @@ RopeScaling of_type(RopeScalingType type) {
 
 TEST_CASE("scaled rotary frequencies are those of transformers") {
   const std::vector<GoldenFacts> cases = read_golden_facts("rope_scaling.txt");
-  REQUIRE(cases.size() == 10);
+  REQUIRE(cases.size() == 13);
   for (const GoldenFacts& facts : cases) {
     CAPTURE(facts.name);
     const std::vector<double> base = facts.numbers("base"), expected = facts.numbers("frequencies");
-    const RopeFrequencies actual = rope_frequencies(static_cast<std::int64_t>(base[0]), base[1], scaling_of(facts));
+    const auto length = static_cast<std::int64_t>(facts.numbers("positions").back()) + 1;
+    const RopeFrequencies actual =
+        rope_frequencies(static_cast<std::int64_t>(base[0]), base[1], scaling_of(facts), length);
     CHECK(actual.attention_factor == static_cast<float>(facts.numbers("attention_factor")[0]));
     REQUIRE(actual.radians.size() == expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -99,6 +107,29 @@ TEST_CASE("without a yarn attention factor it is that of transformers, by factor
   CHECK(is((0.2 * std::log(4) + 1) / (0.05 * std::log(4) + 1)));
   scaling.attention_factor = 0.5;
   CHECK(is(0.5));
+}
+
+TEST_CASE("longrope: the length decides the factors of all positions; a table for any lengths has both") {
+  Machine machine(best_cpu_isa(), 1);
+  RopeScaling scaling = of_type(RopeScalingType::kLongrope);
+  scaling.short_factor = {1, 1.5};
+  scaling.long_factor = {2, 4};
+  const RopeTable within(machine.ctx, 64, 4, 100.0, scaling), beyond(machine.ctx, 65, 4, 100.0, scaling),
+      both(machine.ctx, 65, 4, 100.0, scaling, RopeTable::Lengths::kOwn),
+      short_only(machine.ctx, 64, 4, 100.0, scaling, RopeTable::Lengths::kOwn);
+  CHECK(within.num_rows() == 64);
+  CHECK(beyond.num_rows() == 65);
+  CHECK(beyond.first_row(65) == 0);
+  CHECK(short_only.num_rows() == 64);
+  REQUIRE(both.num_rows() == 129);
+  CHECK(both.first_row(64) == 0);
+  CHECK(both.first_row(65) == 64);
+  CHECK(within.cosine()[2 * 5] != beyond.cosine()[2 * 5]);
+  const auto rows = both.sine();
+  CHECK(std::ranges::equal(rows.first(2 * 64), within.sine()));
+  CHECK(std::ranges::equal(rows.subspan(2 * 64), beyond.sine()));
+  CHECK(std::ranges::equal(short_only.sine(), within.sine()));
+  CHECK(within.cosine()[0] == static_cast<float>(std::sqrt(1 + std::log(2) / std::log(64))));
 }
 
 TEST_CASE("a table of rotary angles has the scaled frequencies and the attention factor in it") {
@@ -164,6 +195,10 @@ TEST_CASE("rope refuses positions and scalings that make no sense") {
   refused(scaling);
   scaling = of_type(RopeScalingType::kYarn);
   scaling.beta_fast = 0.5;
+  refused(scaling);
+  scaling = of_type(RopeScalingType::kLongrope);
+  refused(scaling);
+  scaling.short_factor = scaling.long_factor = {1, 1, 1, 0};
   refused(scaling);
   scaling = of_type(RopeScalingType::kYarn);
   scaling.mscale = -1;

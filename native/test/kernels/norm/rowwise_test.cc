@@ -166,6 +166,35 @@ DEVICE_TEST_CASE("rope rotates pairs of halves by position, and back") {
   });
 }
 
+DEVICE_TEST_CASE("rope rotates the first elements of each head only") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kLength = 7;
+    // Heads of 12 elements of which 6 are rotated, and of 64 of which 48 are.
+    for (const auto& [heads, dim, rotated] : {std::array<std::int64_t, 3>{3, 12, 6}, {5, 64, 48}}) {
+      const RopeTable table(ctx, 16, rotated, 500.0);
+      std::mt19937 random(17);
+      HostMatrix x = HostMatrix::random(dtype, 2 * kLength, heads * dim, random, 8);
+      const Table before = table_of(x);
+      HostMatrix parts(dtype, x.rows(), heads * rotated);  // the rotated elements alone
+      for (std::int64_t row = 0; row < x.rows(); ++row) {
+        for (std::int64_t j = 0; j < heads * rotated; ++j)
+          parts.set(row, j, static_cast<float>(x.at(row, j / rotated * dim + j % rotated)));
+      }
+      rope(ctx, {x.view(), &table, heads, kLength});
+      rope(ctx, {parts.view(), &table, heads, kLength});
+      synchronize(ctx);
+      for (std::int64_t row = 0; row < x.rows(); ++row) {
+        for (std::int64_t j = 0; j < heads * dim; ++j) {
+          const bool is_kept = j % dim >= rotated;
+          const double expected = is_kept ? before[static_cast<std::size_t>(row)][static_cast<std::size_t>(j)]
+                                          : parts.at(row, j / dim * rotated + j % dim);
+          REQUIRE(x.at(row, j) == expected);
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("the table of rotary angles equals correctly rounded double arithmetic") {
   Machine machine(best_cpu_isa(), 1);
   for (const double theta : {10000.0, 500000.0, 1e6}) {

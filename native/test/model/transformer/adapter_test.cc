@@ -29,9 +29,9 @@ using zerofleet::test::RandomModel;
 namespace {
 
 const std::vector<std::vector<std::string>> kTargets = {
-    {"q_proj", "v_proj", "c_attn", "w2"},
+    {"q_proj", "v_proj", "c_attn", "qkv_proj", "w2"},
     {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "gate", "w1", "w2", "w3", "c_attn",
-     "c_proj", "c_fc"},
+     "c_proj", "c_fc", "qkv_proj", "gate_up_proj"},
     {"down_proj", "o_proj", "w1", "c_proj"},
 };
 

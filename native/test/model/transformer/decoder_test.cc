@@ -29,8 +29,12 @@ struct Growing {
     std::iota(pages.rbegin(), pages.rend(), first_page);
   }
   SequenceRows take(std::int64_t count, bool needs_logits = true) {
-    const SequenceRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)), done,
-                            pages, needs_logits};
+    const SequenceRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+                            done,
+                            pages,
+                            needs_logits,
+                            nullptr,
+                            std::ssize(tokens)};
     done += count;
     return rows;
   }

@@ -56,9 +56,10 @@ struct Formulas {
   std::int64_t packed_weights(const ModelConfig& c, WeightUse use) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), kv = c.key_value_size();
     const std::int64_t width = c.gated_mlp() ? 2 : 1;
-    const bool fused = c.naming == "gpt2";
-    const std::int64_t to_qkv = fused ? packed(d, c.qkv_size()) : packed(d, q) + 2 * packed(d, kv);
-    const std::int64_t forward = to_qkv + packed(q, d) + width * packed(d, i) + packed(i, d);
+    const LayerSpec layer = ParamTable(c).layers[0];
+    const std::int64_t to_qkv = layer.qkv.size() == 1 ? packed(d, c.qkv_size()) : packed(d, q) + 2 * packed(d, kv);
+    const std::int64_t to_inner = layer.mlp.dense.inner.size() == 1 ? packed(d, width * i) : width * packed(d, i);
+    const std::int64_t forward = to_qkv + packed(q, d) + to_inner + packed(i, d);
     const std::int64_t backward = packed(c.qkv_size(), d) + packed(d, q) + packed(width * i, d) + packed(d, i);
     return (use == WeightUse::kInPlace ? 0 : c.num_hidden_layers) * (forward + backward) + packed(d, c.vocab_size);
   }
@@ -146,7 +147,7 @@ struct Formulas {
     const ModelConfig& c = shape.config;
     const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, layers = c.num_hidden_layers;
     const std::int64_t positions = c.positions == PositionType::kRope
-                                       ? (c.has_local_rope() ? 8 : 4) * shape.length * c.head_dim
+                                       ? (c.has_local_rope() ? 8 : 4) * shape.length * c.rotated()
                                        : 4 * m + 4 * c.max_position_embeddings * d;
     return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
            4 * m * norm_values(c) + positions + 4 * c.vocab_size * d +

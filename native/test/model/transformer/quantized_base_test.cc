@@ -24,7 +24,7 @@ namespace {
 ModelConfig with_quantized_base(ModelConfig config, QuantFormat format) {
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
   config.adapter = AdapterConfig{
-      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w1", "w2", "c_attn", "c_fc"}, {}};
+      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w1", "w2", "c_attn", "c_fc", "qkv_proj"}, {}};
   config.quantization = format;
   return config;
 }
