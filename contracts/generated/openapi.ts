@@ -2168,37 +2168,6 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
-        /**
-         * @description Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low frequencies are divided,
-         *     high ones are not, and those between in part.
-         */
-        RopeScaling: {
-            /**
-             * @description Kind of scaling.
-             * @enum {string}
-             */
-            rope_type: "linear" | "llama3" | "yarn";
-            /** @description Ratio of the sequence length to that of the original training. */
-            factor: number;
-            /** @description `llama3`, `yarn`: the longest sequence of the original training. */
-            original_max_position_embeddings?: number;
-            /** @description `llama3`: limit at which the scaling of frequencies begins. */
-            low_freq_factor?: number;
-            /** @description `llama3`: limit at which the scaling of frequencies ends. */
-            high_freq_factor?: number;
-            /** @description `yarn`: number of rotations above which a dimension is not scaled. */
-            beta_fast?: number;
-            /** @description `yarn`: number of rotations below which a dimension is scaled fully. */
-            beta_slow?: number;
-            /** @description `yarn`: factor of cosines and sines; by default computed from `factor`. */
-            attention_factor?: number;
-            /** @description `yarn`: contributes to the default of `attention_factor`. */
-            mscale?: number;
-            /** @description `yarn`: contributes to the default of `attention_factor`. */
-            mscale_all_dim?: number;
-            /** @description `yarn`: rounds the bounds between dimensions to whole numbers. */
-            truncate?: boolean;
-        };
         /** @description Common fields of the families with RMSNorm, rotary positions and a gate in the MLP. */
         DecoderSizes: {
             /** @description Width of the residual stream. */
@@ -2221,7 +2190,6 @@ export interface components {
             rms_norm_eps: number;
             /** @description Base of the rotary frequencies. */
             rope_theta: number;
-            rope_scaling: components["schemas"]["RopeScaling"] | null;
             /** @description Input and output embedding share one matrix. */
             tie_word_embeddings: boolean;
             /** @description Standard deviation of the initial weights. */
@@ -2232,13 +2200,49 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
-        /** @description Common fields of the families with SwiGLU. */
+        /**
+         * @description Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low frequencies are divided,
+         *     high ones are not, and those between in part. `longrope`: each is divided by a factor of its own.
+         */
+        RopeScaling: {
+            /**
+             * @description Kind of scaling.
+             * @enum {string}
+             */
+            rope_type: "linear" | "llama3" | "yarn" | "longrope";
+            /** @description Ratio of the sequence length to that of the original training. */
+            factor: number;
+            /** @description `llama3`, `yarn`, `longrope`: the longest sequence of the original training. */
+            original_max_position_embeddings?: number;
+            /** @description `llama3`: limit at which the scaling of frequencies begins. */
+            low_freq_factor?: number;
+            /** @description `llama3`: limit at which the scaling of frequencies ends. */
+            high_freq_factor?: number;
+            /** @description `yarn`: number of rotations above which a dimension is not scaled. */
+            beta_fast?: number;
+            /** @description `yarn`: number of rotations below which a dimension is scaled fully. */
+            beta_slow?: number;
+            /** @description `yarn`, `longrope`: factor of cosines and sines; by default computed from `factor`. */
+            attention_factor?: number;
+            /** @description `yarn`: contributes to the default of `attention_factor`. */
+            mscale?: number;
+            /** @description `yarn`: contributes to the default of `attention_factor`. */
+            mscale_all_dim?: number;
+            /** @description `yarn`: rounds the bounds between dimensions to whole numbers. */
+            truncate?: boolean;
+            /** @description `longrope`: divisors of the frequencies for sequences up to the original length. */
+            short_factor?: number[];
+            /** @description `longrope`: divisors of the frequencies for longer sequences. */
+            long_factor?: number[];
+        };
+        /** @description Common fields of the families with SwiGLU, and rotary positions in every element of a head. */
         DecoderFields: components["schemas"]["DecoderSizes"] & {
             /**
              * @description The activation of the MLP.
              * @enum {string}
              */
             hidden_act: "silu";
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
         };
         /** @description Llama 2 and 3. */
         ResolvedLlamaConfig: components["schemas"]["DecoderFields"] & {
@@ -2411,6 +2415,7 @@ export interface components {
         };
         /** @description Common fields of Gemma 2 and 3. */
         GemmaFields: components["schemas"]["DecoderSizes"] & {
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /**
@@ -2447,8 +2452,46 @@ export interface components {
             /** @description Soft cap of the logits; null: none. */
             final_logit_softcapping: number | null;
         };
+        /** @description Scaling of rotary frequencies in the spelling of `phi3`. Each frequency is divided by a factor of its own. */
+        LongropeScaling: {
+            /**
+             * @description Kind of scaling.
+             * @enum {string}
+             */
+            type: "longrope";
+            /** @description Divisors of the frequencies for sequences up to the original length. */
+            short_factor: number[];
+            /** @description Divisors of the frequencies for longer sequences. */
+            long_factor: number[];
+            /** @description Ratio of the sequence length to the original one; by default of `max_position_embeddings`. */
+            factor?: number;
+            /** @description Factor of cosines and sines; by default computed from `factor`. */
+            attention_factor?: number;
+        };
+        /** @description Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head. */
+        ResolvedPhi3Config: components["schemas"]["DecoderSizes"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "phi3";
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
+            rope_scaling: components["schemas"]["LongropeScaling"] | null;
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            partial_rotary_factor: number;
+            /** @description The longest sequence of the original training, for `rope_scaling`. */
+            original_max_position_embeddings: number;
+            /** @description Dropout of a block's addition to the residual stream in training. */
+            resid_pdrop: number;
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
+            sliding_window: number | null;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3866,7 +3909,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

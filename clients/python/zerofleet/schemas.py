@@ -52,37 +52,6 @@ class ResolvedGpt2Config(_ResolvedGpt2ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-class _RopeScalingRequired(TypedDict):
-    rope_type: Literal["linear", "llama3", "yarn"]
-    """Kind of scaling."""
-    factor: float
-    """Ratio of the sequence length to that of the original training."""
-
-
-
-class RopeScaling(_RopeScalingRequired, total=False):
-    """Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low
-    frequencies are divided, high ones are not, and those between in part."""
-    original_max_position_embeddings: int
-    """`llama3`, `yarn`: the longest sequence of the original training."""
-    low_freq_factor: float
-    """`llama3`: limit at which the scaling of frequencies begins."""
-    high_freq_factor: float
-    """`llama3`: limit at which the scaling of frequencies ends."""
-    beta_fast: float
-    """`yarn`: number of rotations above which a dimension is not scaled."""
-    beta_slow: float
-    """`yarn`: number of rotations below which a dimension is scaled fully."""
-    attention_factor: float
-    """`yarn`: factor of cosines and sines; by default computed from `factor`."""
-    mscale: float
-    """`yarn`: contributes to the default of `attention_factor`."""
-    mscale_all_dim: float
-    """`yarn`: contributes to the default of `attention_factor`."""
-    truncate: bool
-    """`yarn`: rounds the bounds between dimensions to whole numbers."""
-
-
 class _DecoderSizesRequired(TypedDict):
     hidden_size: int
     """Width of the residual stream."""
@@ -104,7 +73,6 @@ class _DecoderSizesRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -119,6 +87,42 @@ class DecoderSizes(_DecoderSizesRequired, total=False):
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
+
+
+class _RopeScalingRequired(TypedDict):
+    rope_type: Literal["linear", "llama3", "yarn", "longrope"]
+    """Kind of scaling."""
+    factor: float
+    """Ratio of the sequence length to that of the original training."""
+
+
+
+class RopeScaling(_RopeScalingRequired, total=False):
+    """Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low
+    frequencies are divided, high ones are not, and those between in part. `longrope`: each is
+    divided by a factor of its own."""
+    original_max_position_embeddings: int
+    """`llama3`, `yarn`, `longrope`: the longest sequence of the original training."""
+    low_freq_factor: float
+    """`llama3`: limit at which the scaling of frequencies begins."""
+    high_freq_factor: float
+    """`llama3`: limit at which the scaling of frequencies ends."""
+    beta_fast: float
+    """`yarn`: number of rotations above which a dimension is not scaled."""
+    beta_slow: float
+    """`yarn`: number of rotations below which a dimension is scaled fully."""
+    attention_factor: float
+    """`yarn`, `longrope`: factor of cosines and sines; by default computed from `factor`."""
+    mscale: float
+    """`yarn`: contributes to the default of `attention_factor`."""
+    mscale_all_dim: float
+    """`yarn`: contributes to the default of `attention_factor`."""
+    truncate: bool
+    """`yarn`: rounds the bounds between dimensions to whole numbers."""
+    short_factor: List[float]
+    """`longrope`: divisors of the frequencies for sequences up to the original length."""
+    long_factor: List[float]
+    """`longrope`: divisors of the frequencies for longer sequences."""
 
 
 class _DecoderFieldsRequired(TypedDict):
@@ -142,7 +146,6 @@ class _DecoderFieldsRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -151,11 +154,12 @@ class _DecoderFieldsRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
 
 
 
 class DecoderFields(_DecoderFieldsRequired, total=False):
-    """Common fields of the families with SwiGLU."""
+    """Common fields of the families with SwiGLU, and rotary positions in every element of a head."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -182,7 +186,6 @@ class _ResolvedLlamaConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -191,6 +194,7 @@ class _ResolvedLlamaConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["llama"]
     """The model family."""
     attention_bias: bool
@@ -228,7 +232,6 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -237,6 +240,7 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["mistral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -272,7 +276,6 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -281,6 +284,7 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen2"]
     """The model family."""
     use_sliding_window: bool
@@ -322,7 +326,6 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -331,6 +334,7 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen3"]
     """The model family."""
     attention_bias: bool
@@ -374,7 +378,6 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -383,6 +386,7 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["mixtral"]
     """The model family."""
     sliding_window: Optional[int]
@@ -426,7 +430,6 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -435,6 +438,7 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["smollm3"]
     """The model family."""
     attention_bias: bool
@@ -482,7 +486,6 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -491,6 +494,7 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["granite"]
     """The model family."""
     attention_bias: bool
@@ -536,7 +540,6 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -545,6 +548,7 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["olmo2"]
     """The model family."""
     attention_bias: bool
@@ -580,7 +584,6 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -589,6 +592,7 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["olmo3"]
     """The model family."""
     attention_bias: bool
@@ -629,7 +633,6 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -638,6 +641,7 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
     model_type: Literal["qwen3_moe"]
     """The model family."""
     attention_bias: bool
@@ -690,13 +694,13 @@ class _GemmaFieldsRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     attention_bias: bool
     """The projections of attention have biases."""
     hidden_activation: Literal["gelu_pytorch_tanh"]
@@ -738,13 +742,13 @@ class _ResolvedGemma3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     attention_bias: bool
     """The projections of attention have biases."""
     hidden_activation: Literal["gelu_pytorch_tanh"]
@@ -790,13 +794,13 @@ class _ResolvedGemma2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
-    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
+    rope_scaling: Optional[RopeScaling]
     attention_bias: bool
     """The projections of attention have biases."""
     hidden_activation: Literal["gelu_pytorch_tanh"]
@@ -818,6 +822,75 @@ class _ResolvedGemma2ConfigRequired(TypedDict):
 
 class ResolvedGemma2Config(_ResolvedGemma2ConfigRequired, total=False):
     """Gemma 2, with soft caps of attention's scores and of the logits."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _LongropeScalingRequired(TypedDict):
+    type: Literal["longrope"]
+    """Kind of scaling."""
+    short_factor: List[float]
+    """Divisors of the frequencies for sequences up to the original length."""
+    long_factor: List[float]
+    """Divisors of the frequencies for longer sequences."""
+
+
+
+class LongropeScaling(_LongropeScalingRequired, total=False):
+    """Scaling of rotary frequencies in the spelling of `phi3`. Each frequency is divided by a
+    factor of its own."""
+    factor: float
+    """Ratio of the sequence length to the original one; by default of `max_position_embeddings`."""
+    attention_factor: float
+    """Factor of cosines and sines; by default computed from `factor`."""
+
+
+class _ResolvedPhi3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["phi3"]
+    """The model family."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    rope_scaling: Optional[LongropeScaling]
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    original_max_position_embeddings: int
+    """The longest sequence of the original training, for `rope_scaling`."""
+    resid_pdrop: float
+    """Dropout of a block's addition to the residual stream in training."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+
+
+
+class ResolvedPhi3Config(_ResolvedPhi3ConfigRequired, total=False):
+    """Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -4290,7 +4363,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4375,7 +4448,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

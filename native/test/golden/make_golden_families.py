@@ -25,7 +25,8 @@ import torch
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config,
                           GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM,
+                          Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM,
                           SmolLM3Config, SmolLM3ForCausalLM)
 
@@ -262,8 +263,8 @@ def one_pass(directory, name, seed):
     if name in GENERATED:
         model.generation_config.eos_token_id = None
         # With a cache transformers 5.18 forgets the tokens before the one at which the factors change.
-        answer = model.generate(tokens[:1, :10], max_new_tokens=20, do_sample=False, use_cache=False, output_logits=True,
-                                return_dict_in_generate=True)
+        answer = model.generate(tokens[:1, :10], max_new_tokens=20, do_sample=False, use_cache=False,
+                                output_logits=True, return_dict_in_generate=True)
         golden.tensor("generated", answer.sequences[0].numpy().astype(np.int32))
         golden.tensor("generated_log_probs", torch.cat(answer.logits).log_softmax(-1).max(-1).values.numpy())
     for key, parameter in saved_parameters(model):
