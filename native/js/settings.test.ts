@@ -138,7 +138,6 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.mlp': 'gelu',
       'model.tie_word_embeddings': true,
       'model.embedding_scale': 2,
-      'model.rounds_embedding_scale': true,
       'model.residual_scale': 0.5,
       'model.logits_scale': 0.5,
       'model.logits_soft_cap': 0.5,
@@ -199,6 +198,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   ],
   [{ 'model.layer_rope': [2, 1] }, { 'model.local_rope_theta': 100 }],
   [{ 'model.qk_norm': true }, { 'model.qk_norm_scope': 'all' }],
+  [{ precision: 'bf16', 'model.embedding_scale': 1.1 }, { 'model.rounds_embedding_scale': true }],
   [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
   [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],
   [
