@@ -35,7 +35,7 @@ export function ggufName(name: string): string {
 /** Returns why llama.cpp would compute something else than the model; null if it computes the same. */
 export function unsupportedModel(config: ResolvedModelConfig): string | null {
   const architecture = architectureOf(config);
-  const { rope_scaling, hidden_size, head_dim, num_attention_heads } = architecture;
+  const { hidden_size, head_dim, num_attention_heads } = architecture;
   const name = ggufArchitecture(config);
   if (config.model_type === 'olmo3')
     return 'windows and rotary positions that differ by layer are not exported to GGUF';
@@ -54,11 +54,14 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
     return "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs";
   const period = GEMMA_PERIODS[name];
   const gemma = period === undefined ? null : unsupportedGemma(architecture, period);
-  if (gemma !== null) return gemma;
-  if (rope_scaling.type === 'llama3' && name !== 'llama')
-    return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
-  if (rope_scaling.type === 'longrope' && name !== 'phi3')
-    return `the rope_type longrope is exported to GGUF for phi3, not for ${config.model_type}`;
+  return gemma ?? unsupportedRotation(architecture, config.model_type);
+}
+
+function unsupportedRotation({ rope_scaling }: Architecture, modelType: string): string | null {
+  if (rope_scaling.type === 'llama3' && !['llama', 'mistral', 'mixtral'].includes(modelType))
+    return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${modelType}`;
+  if (rope_scaling.type === 'longrope' && modelType !== 'phi3')
+    return `the rope_type longrope is exported to GGUF for phi3, not for ${modelType}`;
   if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
     return 'llama.cpp rounds the bounds of yarn to whole dimensions (truncate true)';
   return null;

@@ -88,7 +88,8 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
 }  // namespace
 
 TEST_CASE("served adapters: an answer has the same bits alone and beside those of the model and of other adapters") {
-  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
+  for (const std::string family :
+       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       CAPTURE(family + " " + name_of(dtype));
       check_side_by_side(family, dtype, Device{}, 37, 3);
@@ -103,7 +104,8 @@ DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits 
 }
 
 TEST_CASE("served adapters: log-probabilities have the bits of the losses of a training with the adapter") {
-  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
+  for (const std::string family :
+       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       CAPTURE(family + " " + name_of(dtype));
       const ModelConfig config = config_of(family);
