@@ -6579,7 +6579,10 @@ export interface components {
             scopes: components["schemas"]["Scopes"];
             /** @description The project of the key or the user; `null` for a share. */
             project: components["schemas"]["Project"] | null;
-            /** @description The currency of all costs, an ISO 4217 code; `null` if the operator has set none. */
+            /**
+             * @description The currency of all costs, an ISO 4217 code; `null` if the operator has set none.
+             * @example EUR
+             */
             currency: string | null;
         };
         /** @description The principal of a session, and the time at which the session ends unless requests prolong it. */
