@@ -80,6 +80,23 @@ export class Checkpoints {
     return openFile(this.http, this.send, file, options);
   }
 
+  /** A tar archive of all files of a checkpoint, or with `format` of one of its exports. */
+  archive(
+    checkpointId: string,
+    query: ExportRequest = {},
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const params = { path: { checkpoint_id: checkpointId }, query };
+    return bodyOf(
+      `archive of ${checkpointId}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}/archive', {
+        params,
+        parseAs: 'stream',
+        ...(signal && { signal }),
+      }),
+    ) as Promise<ReadableStream<Uint8Array>>;
+  }
+
   /** Parameters and their states, in the order of the model. */
   tensors(checkpointId: string): AsyncIterable<CheckpointTensor> {
     const path = { checkpoint_id: checkpointId };

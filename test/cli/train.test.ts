@@ -180,6 +180,7 @@ t.test('the help is grouped by task and has examples', async (t) => {
     'Begin',
     'Data and models',
     'Jobs',
+    'Sweeps',
     'Change jobs',
     'Results',
     'Machines and memory',

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
-import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
+import { ADMIN_KEY, smallSpec, smallSweep, startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import { ApiError, collect, Zerofleet } from '../../clients/typescript/index.js';
-import type { Checkpoint } from '../../contracts/index.js';
+import type { Checkpoint, SweepSpec } from '../../contracts/index.js';
 import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { projectRoot } from '../../platform/process/root.js';
 
@@ -179,6 +179,8 @@ t.test('all methods', async (t) => {
     if (!first) return;
     await putTestCheckpoint(objects, first.prefix, { numels: [10], ranks: 2 });
     t.strictSame(await client.checkpoints.get(first.id), first);
+    const archive = await new Response(await client.checkpoints.archive(first.id)).arrayBuffer();
+    t.match(Buffer.from(archive).toString('latin1', 0, 60), `${first.id}/MANIFEST.json`);
     const { files } = await client.checkpoints.downloadUrls(first.id);
     const [manifest] = files;
     if (!manifest) return;
@@ -306,6 +308,21 @@ t.test('all methods', async (t) => {
     t.match(await client.pools(), [{ name: 'default', workers: 0 }]);
     t.strictSame(await client.workers(), []);
     t.match(await client.metrics(), /zerofleet_pool_workers\{pool="default"\} 0/);
+  });
+
+  await t.test('sweeps', async (t) => {
+    const { sweeps } = client;
+    const dataset = await client.datasets.create('for sweeps', TEXT);
+    const spec = smallSweep(dataset.id) as SweepSpec;
+    t.equal((await sweeps.dryRun(spec)).runs.length, 2);
+    const made = await sweeps.create(spec);
+    t.match(made, { name: 'rates', state: 'running', runs: [{ state: 'waiting' }, { state: 'waiting' }] });
+    t.strictSame([await collect(sweeps.list()), await sweeps.get(made.id)], [[made], made]);
+    t.match(await sweeps.pause(made.id), { state: 'paused' });
+    t.match(await sweeps.resume(made.id), { state: 'running' });
+    const ended = await sweeps.cancel(made.id);
+    t.match(ended, { id: made.id, state: /cancel/ });
+    await t.rejects(sweeps.delete(`swp_${'0'.repeat(26)}`), { code: 'sweep_not_found' });
   });
 
   await t.test('every operation of the contract was called', async (t) => {

@@ -9,6 +9,7 @@ import { viewsOf } from './actions.js';
 const ELSEWHERE: Readonly<Record<string, string>> = {
   Enable: 'admin-webhooks',
   Unpin: 'checkpoints',
+  'Begin the sweep': 'sweeps',
   Leave: 'shares',
   'Open the shared run': 'shares',
   'Sign in by the link': 'sign-in',
