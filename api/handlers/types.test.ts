@@ -41,6 +41,10 @@ const SMALLEST = {
   rotateApiKey: {},
   rotateWebhookSecret: {},
   putProject: { quota: {} },
+  createSweep: {
+    spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
+    space: { 'train.optimizer.lr': { values: [0.001, 0.002] } },
+  },
 } satisfies { [Id in OperationId]?: OperationRoute<Id>['Body'] };
 
 type OptionalKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never }[keyof T];
@@ -107,11 +111,15 @@ t.test('a request may leave out every field with a default', async (t) => {
   }
 });
 
+/** Answers of these have the document as it was given. */
+const HAS_GIVEN = /Sweeps?$/;
+
 /** The tokenizer of a model that a dry run does not copy is unknown. */
 const UNKNOWN_YET = 'createJob 200 tokenizer';
 
 t.test('answers and the type of a resolved document have every field with a default', async (t) => {
-  const absent = reader.operations.flatMap(({ id, answers }) =>
+  const resolved = reader.operations.filter(({ id }) => !HAS_GIVEN.test(id));
+  const absent = resolved.flatMap(({ id, answers }) =>
     answers.flatMap(([status, { content = {} }]) =>
       Object.values(content).flatMap(({ schema }) =>
         [...reader.within(schema ?? {})].flatMap((part) => {

@@ -189,7 +189,7 @@ t.test('an id of another form belongs to nothing', async (t) => {
   await refused(t, client.uploads.cancel('upload_abc'), { status: 404, code: 'upload_not_found' });
   const { data: audited } = await stack.store.listAudit('default');
   t.match(audited.slice(0, 2), [
-    { operation: 'cancelUpload', outcome: 'refused', resource: null },
+    { operation: 'deleteUpload', outcome: 'refused', resource: null },
     { operation: 'resumeJob', outcome: 'refused', resource: `job_${'0'.repeat(26)}` },
   ]);
   await refused(t, jobs.list({ after: 'ftjob-abc' }), { status: 400, param: 'after' });

@@ -22,6 +22,7 @@ t.test('requests machines for queued jobs at once, rounded up, and once', async 
     provisioned_ranks: 12,
     unschedulable: { too_large: 0, quota: 0, capacity: 0, budget: 0, gang: 0, launch_failed: 0 },
     machines: { m: { running: 3, starting: 0, requested: 0, terminating: 0 } },
+    pods: [],
     problems: [],
     idle_machines: 0,
     missing_agent_timeouts: 0,

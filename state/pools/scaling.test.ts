@@ -43,6 +43,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
         busy: true,
         draining: false,
         retiring: false,
+        save_seconds: null,
       },
       {
         id: 'b',
@@ -53,6 +54,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
         busy: false,
         draining: false,
         retiring: false,
+        save_seconds: null,
       },
       {
         id: 'c',
@@ -63,6 +65,7 @@ t.test('jobs that hold ranks and waiting jobs, in order, with workers and quotas
         busy: false,
         draining: true,
         retiring: false,
+        save_seconds: null,
       },
     ],
     quotas: { small: 6 },

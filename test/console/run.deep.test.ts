@@ -74,7 +74,7 @@ t.test('every page of the list that was loaded is read again', { skip }, async (
   const { page, open } = await openConsole(t, stack, await stack.listen());
   const first = await stack.createJob({ name: 'first' });
   for (let index = 0; index < 50; index += 1) await stack.createJob({ name: `run ${index}` });
-  await open('#/runs');
+  await open('#/runs?columns=ranks');
   await page.click('text=Load older runs');
   const row = page.locator('tr:has(a.name:text-is("first"))');
   await row.waitFor();

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).parent
-METRICS = HERE.parents[2] / "platform" / "metric-files" / "golden" / "metrics.json"
+METRICS = HERE.parents[2] / "formats" / "metric-files" / "golden" / "metrics.json"
 SCALARS = ["loss", "aux_loss", "grad_norm", "lr", "loss_scale", "skipped_steps", "tokens", "tokens_per_second", "world_size",
            "memory_bytes"]
 KEY = "0123456789abcdef0123456789abcdef01234567"
@@ -43,6 +43,8 @@ def values(item):
     yield from ((name, item[name]) for name in SCALARS if name in item)
     for group in ("preference", "seconds"):
         yield from ((f"{group}/{name}", value) for name, value in item.get(group, {}).items())
+    for name, of_ranks in item.get("system", {}).items():
+        yield from ((f"system/{name}/{rank}", value) for rank, value in enumerate(of_ranks))
     for i, ratios in enumerate(item.get("trust_ratios", [])):
         yield from ((f"trust_ratios/{i}/{name}", value) for name, value in ratios.items())
     for name, value in item.get("eval_losses", {}).items():

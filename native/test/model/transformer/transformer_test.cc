@@ -115,7 +115,11 @@ TEST_CASE("validate names the invalid field of a configuration") {
       {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0, -1}; }},
       {"rope_scaling.factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLinear, 0.5}; }},
       {"original_max_position_embeddings", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kYarn, 2}; }},
-      {"short_factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLongrope, 2}; }},
+      {"short_factor",
+       [](ModelConfig& c) {
+         c.rope_scaling = {RopeScalingType::kLongrope, 2};
+         c.rope_scaling.original_max_position_embeddings = 8;
+       }},
       {"rotary_dim", [](ModelConfig& c) { c.rotary_dim = 3; }},
       {"rotary_dim", [](ModelConfig& c) { c.rotary_dim = c.head_dim + 2; }},
       {"naming", [](ModelConfig& c) { c.mlp = MlpType::kGelu; }},
