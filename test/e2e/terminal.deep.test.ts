@@ -63,7 +63,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   await ask('zerofleet resize job_1 --ranks many', /whole number/, 2);
 
   t.comment('a job is submitted and watched; Ctrl-C leaves it running');
-  await ask('ID=$(zerofleet datasets upload corpus.txt)', /text, 40 kB, sha256:/);
+  await ask('ID=$(zerofleet datasets upload corpus.txt)', /text, 40\.0 kB, sha256:/);
   await you.run('sed "s/DATASET/$ID/" template.yaml > job.yaml');
   await you.run('sed "s/DATASET/$ID/" short-template.yaml > short.yaml');
   await ask(
