@@ -1,20 +1,28 @@
-// Greedy answers against generate() of transformers, across the length at which rotary frequencies change.
+// Greedy answers of every family against generate() of transformers, also across the length at which rotary frequencies
+// change.
 #include <doctest/doctest.h>
 
-#include "test/golden/golden_file.h"
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "test/model/every_golden.h"
 #include "test/serve/engine_driver.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("answer engine: a greedy answer that grows beyond the original length is that of transformers") {
-  const GoldenFile golden("phi3_longrope");
+namespace {
+
+constexpr std::size_t kPrompt = 10;
+
+void check_answer(const GoldenFile& golden, Device device, CpuIsa isa) {
   const ModelConfig config = golden.model_config();
   const std::vector<std::int32_t> expected = golden.integers("generated");
   const std::vector<float> log_probs = golden.floats("generated_log_probs");
-  constexpr std::size_t kPrompt = 10;
-  REQUIRE(std::ssize(expected) > config.rope_scaling.original_max_position_embeddings + 1);
-  AnswerEngine engine(config, DType::kF32, Device{}, 2, best_cpu_isa(), {1, 64});
+  AnswerEngine engine(config, DType::kF32, device, 2, isa, {1, 64});
   const std::vector<ParamSpec> specs = param_specs(config);
   for (std::size_t param = 0; param < specs.size(); ++param) {
     const std::vector<float> values = golden.floats("param." + specs[param].name);
@@ -33,4 +41,27 @@ TEST_CASE("answer engine: a greedy answer that grows beyond the original length 
     }
   }
   CHECK(tokens == expected);
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("families: greedy answers are those of transformers") {
+  for (const std::string& name : family_files()) {
+    const GoldenFile golden(name);
+    for (const Device device : cuda_devices_here()) {
+      CAPTURE(name + " on " + to_string(device));
+      check_answer(golden, device, best_cpu_isa());
+    }
+    if (!cpu_is_tested()) continue;
+    for (const CpuIsa isa : available_isas()) {
+      CAPTURE(name + " on " + name_of(isa));
+      check_answer(golden, Device{}, isa);
+    }
+  }
+}
+
+TEST_CASE("the answer of the golden file for longrope crosses the original length") {
+  const GoldenFile golden("phi3_longrope");
+  CHECK(std::ssize(golden.integers("generated")) >
+        golden.model_config().rope_scaling.original_max_position_embeddings + 1);
 }

@@ -1,30 +1,14 @@
 // Each family against transformers: logits, loss and every gradient of one small random model.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <string>
-#include <vector>
 
-#include "test/built_files.h"
 #include "test/model/every_golden.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
 
 namespace {
-
-/// The golden files of make_golden_families.py, which alone have an auxiliary loss.
-std::vector<std::string> family_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(golden_dir())) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".bin" && GoldenFile(name).has_number("aux_loss")) names.push_back(name);
-  }
-  std::ranges::sort(names);
-  REQUIRE(names.size() >= 10);
-  return names;
-}
 
 template <class Body>
 void on_every_family(DType dtype, const Body& body) {
