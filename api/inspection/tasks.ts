@@ -1,5 +1,6 @@
 /**
- * Parsers of client content, and of manifests, that may block the event loop, by name. They run in threads with limits.
+ * Computations on client content, and on manifests, that may block the event loop, by name. They run in threads with
+ * limits.
  */
 import { parseChatTemplate } from '../../formats/encoding/parsed-template.js';
 import { checkLines } from '../contents/check-lines.js';
@@ -8,6 +9,7 @@ import { previewData } from '../contents/preview-data.js';
 import { readCsv } from '../contents/rows/read-csv.js';
 import { planParquet, readParquet } from '../contents/rows/read-parquet.js';
 import { findTensor, listTensors } from '../tensors/find-tensor.js';
+import { estimateMemory } from './estimate-memory.js';
 
 export const tasks = {
   ...models,
@@ -18,6 +20,7 @@ export const tasks = {
   readParquet,
   listTensors,
   findTensor,
+  estimateMemory,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };

@@ -3,7 +3,7 @@ import type { JobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
 import { numParams } from '../model/params.js';
 import { resolveSpec } from '../resolve-spec.js';
-import { estimateRank, estimateWorld, feasibleWorldSizes, maxWorldSize } from './rank-memory.js';
+import { estimateRank, estimateWorlds, feasibleWorldSizes, maxWorldSize } from './rank-memory.js';
 
 const MACHINE = { device: 'cpu' as const, threads: 1, instruction_set: 'generic' as const };
 
@@ -27,7 +27,7 @@ t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are sharded', a
   const psi = numParams(architectureOf(spec.model.config));
   t.equal(psi, 56_369_664);
   for (const worldSize of [1, 2, 4, 8]) {
-    const { params, grad_shard, master, moments } = estimateWorld(spec, worldSize, MACHINE).bytes;
+    const { params, grad_shard, master, moments } = estimateWorlds(spec, [worldSize], MACHINE)[0]!.bytes;
     const wanted = 2 * psi + (16 * psi) / worldSize;
     const sum = params + grad_shard + master + moments;
     t.ok(Math.abs(sum / wanted - 1) < 0.005, `${worldSize} ranks: ${sum} bytes for ${wanted}`);
@@ -48,7 +48,7 @@ t.test('all ranks together own everything once', async (t) => {
         `${part} of ${worldSize}`,
       );
     const most = Math.max(...ranks.map(({ total }) => total));
-    t.equal(estimateWorld(spec, worldSize, MACHINE).bytes.total, most);
+    t.equal(estimateWorlds(spec, [worldSize], MACHINE)[0]!.bytes.total, most);
   }
 });
 

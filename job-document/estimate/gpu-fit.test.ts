@@ -2,7 +2,7 @@ import t from 'tap';
 import type { JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { GPU_RESERVE_BYTES, gpuBytesBySize, gpuMisfit, gpuRankBytes } from './gpu-fit.js';
-import { estimateRank, estimateWorld } from './rank-memory.js';
+import { estimateRank, estimateWorlds } from './rank-memory.js';
 
 const CPU = { device: 'cpu', threads: 2, instruction_set: 'avx2' } as const;
 const CUDA = { ...CPU, device: 'cuda' } as const;
@@ -90,7 +90,7 @@ t.test('the bytes of a rank are the maximum over the ranks plus a reserve', asyn
   for (const zero of [{}, { stage: 1 as const, lanes: 6 }]) {
     const spec = resolved({ zero });
     for (const [size, bytes] of gpuBytesBySize(spec))
-      t.equal(bytes, estimateWorld(spec, size, CUDA).bytes.total + GPU_RESERVE_BYTES, `${size} ranks`);
+      t.equal(bytes, estimateWorlds(spec, [size], CUDA)[0]!.bytes.total + GPU_RESERVE_BYTES, `${size} ranks`);
   }
 });
 

@@ -36,11 +36,19 @@ export function estimateRank(
   return rankMemory(spec, { worldSize, rank }, machine, modelMemory(spec, machine));
 }
 
-export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine: Machine): WorldEstimate {
+/** Returns the memory of each world size. A large model with many world sizes takes tens of milliseconds. */
+export function estimateWorlds(
+  spec: ResolvedJobSpec,
+  worldSizes: readonly number[],
+  machine: Machine,
+): WorldEstimate[] {
   const model = modelMemory(spec, machine);
-  const ranks = ranksToCompare(spec).map((rank) => rankMemory(spec, { worldSize, rank }, machine, model));
-  const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
-  return { world_size: worldSize, bytes };
+  const compared = ranksToCompare(spec);
+  return worldSizes.map((worldSize) => {
+    const ranks = compared.map((rank) => rankMemory(spec, { worldSize, rank }, machine, model));
+    const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
+    return { world_size: worldSize, bytes };
+  });
 }
 
 /** Returns the maximum of ranks that the job's arithmetic allows, regardless of its `resources`. */

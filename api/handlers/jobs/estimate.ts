@@ -2,7 +2,6 @@ import type { Estimate, FieldError, ResolvedJobSpec } from '../../../contracts/i
 import { checkMultiple, maxWorldSize } from '../../../job-document/index.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
-import { estimateOf } from '../../jobs/estimate.js';
 import { findSource, NO_SOURCE } from '../../jobs/init-source.js';
 import { rankBudget } from '../../jobs/require-fit.js';
 import { templateFault } from '../../jobs/template-fault.js';
@@ -13,10 +12,11 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   // A body that is not an object contains no document.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
   const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
-  const { contract, objects } = request.server.services;
+  const { contract, objects, inspector } = request.server.services;
+  const { project } = request.records;
   const stores = { store: request.records, objects };
   const { spec, errors } = await tryResolve(document, ofSpec, {
-    project: request.records.project,
+    project,
     schemaErrors: contract.jobSpecErrors,
     template: templateFault(request),
     budget: rankBudget(request),
@@ -26,7 +26,8 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
   if (spec !== null && others.length === 0) all.push(...impossibleSizes(spec, world_sizes));
   if (spec === null || all.length > 0) throw invalidDocument(all);
-  return estimateOf(spec, { device, threads, instruction_set }, world_sizes);
+  const machine = { device, threads, instruction_set };
+  return inspector.run('estimateMemory', { spec, machine, sizes: world_sizes }, { owner: project });
 };
 
 /** Errors of the job document, with pointers into it, and errors of the rest of the body. */

@@ -8,7 +8,6 @@ import { sendJob, sendJobs } from '../../http/etag.js';
 import { onClosed } from '../../http/long-request.js';
 import { createJob as create, sendCreated, specLookups } from '../../jobs/changes/create-job.js';
 import { type CheckedSpec, checkSpec } from '../../jobs/check-spec.js';
-import { estimateOf } from '../../jobs/estimate.js';
 import { previewOf } from '../../jobs/preview.js';
 import { plannedSpec } from '../../jobs/ready-spec.js';
 import { requireFit } from '../../jobs/require-fit.js';
@@ -23,12 +22,16 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   if (request.query.dry_run) {
     const checked = await checkSpec(request.body, schemaErrors, specLookups(request));
     await requireFit(request, checked.spec);
-    const { store } = request.server.services;
+    const { store, inspector } = request.server.services;
     const events = async (id: string) =>
       (await store.readStream(id, null, EVENTS_READ, ['event'])).filter((entry) => entry.kind === 'event');
     return reply.code(200).send({
       spec: plannedSpec(checked),
-      estimate: estimateOf(checked.spec),
+      estimate: await inspector.run(
+        'estimateMemory',
+        { spec: checked.spec },
+        { owner: request.records.project },
+      ),
       work: await workOf(checked.spec, { records: request.records, events }),
       warnings: [...jobWarnings(request.body, checked.spec), ...(await warningsOf(request, checked))],
     });

@@ -47,16 +47,9 @@ export function familyOf({ model_type }: Pick<ResolvedModelConfig, 'model_type'>
   return FAMILIES[model_type] as Family;
 }
 
-/** The memory of one document is estimated for many numbers of ranks, each time from its architecture. */
-const architectures = new WeakMap<ResolvedModelConfig, Architecture>();
-
 export function architectureOf(config: ResolvedModelConfig): Architecture {
-  const known = architectures.get(config);
-  if (known !== undefined) return known;
   const { params, architecture } = familyOf(config);
-  const found = { ...architecture(config), naming: params.naming };
-  architectures.set(config, found);
-  return found;
+  return { ...architecture(config), naming: params.naming };
 }
 
 const NAMINGS = new Map(Object.values(FAMILIES).map(({ params }) => [params.naming, params]));

@@ -260,7 +260,8 @@ def one_pass(directory, name, seed):
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
-    # A greedy answer. With a cache transformers 5.18 forgets the tokens before the one at which longrope's factors change.
+    # A greedy answer. With a cache transformers 5.18 forgets the tokens before the one at which
+    # longrope's factors change.
     model.generation_config.eos_token_id = None
     answer = model.generate(tokens[:1, :10], max_new_tokens=20, do_sample=False, use_cache=False, output_logits=True,
                             return_dict_in_generate=True)
