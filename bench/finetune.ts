@@ -8,7 +8,7 @@
  * | field | rows |
  * |---|---|
  * | `padded` | one text each, all positions up to the limit computed |
- * | `whole` | `data.packing: whole`; with pairs one text each, computed up to the last target |
+ * | `whole` | `data.packing: whole`; with pairs one text each; what follows a row's last target is not computed |
  * | `fit` | `data.packing: fit`; not with pairs |
  * | `peer` | those of TRL and PEFT, fp32, padded to the longest of a micro-batch |
  *

@@ -73,14 +73,16 @@ function aroundLayers(sizes: Sizes): number {
   const positions =
     model.positions === 'rope'
       ? (model.layer_rope.includes(2) ? 8 : 4) * spec.train.sequence_length * (rotary_dim || head_dim)
-      : 4 * rows + (sizes.trainsPart('positions') ? 4 * max_position_embeddings * hidden : 0);
+      : sizes.trainsPart('positions')
+        ? 4 * max_position_embeddings * hidden
+        : 0;
   const tokens = sizes.trainsPart('embed') || trainsHead(sizes) ? 4 * vocab_size * hidden : 0;
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
   const dropped =
     (model.adapter?.dropout ?? 0) > 0 ? sizes.tensor(Math.max(hidden, sizes.inner, sizes.query)) : 0;
-  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + tokens + routed + dropped;
+  return 3 * sizes.tensor(hidden) + 4 * rows + normKept(sizes) + positions + tokens + routed + dropped;
 }
 
 /**

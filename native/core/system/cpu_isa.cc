@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion = 4;  // 4: what follows a sequence's last target is not computed
+constexpr int kKernelVersion = 5;  // 5: sequences of a leaf are computed to lengths of their own
 constexpr std::array kBuiltIn{
     CpuIsa::kGeneric,
 #ifdef ZF_HAS_AVX2

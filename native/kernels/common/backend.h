@@ -114,6 +114,9 @@ struct Backend {
   bool products_round_gradients = false;
   /// Rows of a matrix whose number varies are a multiple of it. A device has few shapes to choose algorithms for.
   std::int64_t row_unit = 2;
+  /// Sequences of a leaf are computed to the lengths that they need, by an attention call each. Otherwise all are
+  /// computed to the longest one: a device is not filled by one sequence.
+  bool sequences_keep_lengths = true;
 
   // attention
   Operation<void(Scratch&, const AttentionForward&)> attention{"attention"};

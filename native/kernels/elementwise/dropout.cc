@@ -24,7 +24,7 @@ DropoutRule dropout_rule(const DropoutKey& key, double p) {
           "dropout: the probability of being dropped must be in [0, 1), not " + std::to_string(p));
   constexpr std::uint32_t kDropout = 0x64726f70;  // "drop": no other use of the seed draws with this counter
   const std::array leaf = philox(key.seed, {low(key.step), high(key.step), low(key.leaf), high(key.leaf)});
-  const std::array site = philox(joined(leaf[0], leaf[1]), {key.site, leaf[2], leaf[3], kDropout});
+  const std::array site = philox(joined(leaf[0], leaf[1]), {key.site, leaf[2] + key.sequence, leaf[3], kDropout});
   const double dropped_below = std::min(p * 0x1p32 + 0.5, 0x1p32 - 1);
   return {joined(site[0], site[1]), static_cast<std::uint32_t>(dropped_below), static_cast<float>(1 / (1 - p)), false};
 }

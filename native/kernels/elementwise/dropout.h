@@ -11,8 +11,9 @@ namespace zerofleet {
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  std::uint64_t leaf = 0;  // micro-batch of the step
-  std::uint32_t site = 0;  // which dropout of the model
+  std::uint64_t leaf = 0;      // micro-batch of the step
+  std::uint32_t site = 0;      // which dropout of the model
+  std::uint32_t sequence = 0;  // of the micro-batch, where each sequence has a mask of its own
 };
 
 /// A dropout as kernels apply it: element e is dropped if draw(e) < dropped_below, else multiplied by `scale`. With

@@ -64,11 +64,17 @@ struct ModelContext {
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
 };
 
-/// Shape of a pass: number of sequences and their length in tokens.
+/// Shape of a pass: a number of sequences, whose rows follow one another.
 struct PassShape {
   std::int64_t batch = 0;
-  std::int64_t length = 0;
-  std::int64_t rows() const { return batch * length; }
+  std::int64_t length = 0;                  // tokens of each sequence, or the most that one has
+  std::span<const std::int64_t> ends = {};  // (B) the row behind each sequence; empty: all have `length` tokens
+
+  std::int64_t end(std::int64_t sequence) const {
+    return ends.empty() ? (sequence + 1) * length : ends[static_cast<std::size_t>(sequence)];
+  }
+  std::int64_t begin(std::int64_t sequence) const { return sequence == 0 ? 0 : end(sequence - 1); }
+  std::int64_t rows() const { return begin(batch); }
 };
 
 struct KvCache;

@@ -81,25 +81,50 @@ void AttentionBlock::project(const ModelContext& model, const Pass& pass, const 
   qk_norm_->forward(model, *kept.qk_norm, qkv);
 }
 
-AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const {
-  AttentionOptions options{window_, pass.document_starts};
-  if (pass.dropout == nullptr) return options;
-  options.dropout_key = pass.dropout_key(dropout_site_);
-  options.dropout = dropout;
-  return options;
+// Sequences of their own lengths have a call each: a sequence's bits then depend neither on the others nor on where its
+// rows begin.
+std::vector<AttentionBlock::Call> AttentionBlock::calls(const ModelContext& model, const Pass& pass) const {
+  const PassShape& shape = pass.shape;
+  std::vector<Call> calls;
+  const auto add = [&](std::int64_t first, const PassShape& part, std::uint32_t sequence) {
+    const std::int64_t count = part.rows();
+    if (count == 0) return;
+    AttentionOptions options{window_};
+    if (!pass.document_starts.empty()) {
+      options.document_starts =
+          pass.document_starts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    }
+    if (pass.dropout != nullptr) {
+      options.dropout_key = pass.dropout_key(dropout_site_);
+      options.dropout_key.sequence = sequence;
+      options.dropout = model.config.attention_dropout;
+    }
+    calls.push_back({first, count, attention_shape(model.config, part), options});
+  };
+  if (shape.ends.empty()) {
+    add(0, shape, 0);
+  } else {
+    for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+      const std::int64_t begin = shape.begin(sequence);
+      add(begin, {1, shape.end(sequence) - begin}, static_cast<std::uint32_t>(sequence));
+    }
+  }
+  return calls;
 }
 
 void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out,
                             Kept& kept) const {
-  const AttentionShape shape = attention_shape(model.config, pass.shape);
   if (pass.kv_cache != nullptr) {
+    const AttentionShape shape = attention_shape(model.config, pass.shape);
     KvCache& cache = *pass.kv_cache;
     return paged_attention(model.ctx, *model.scratch,
                            {shape, qkv, cache.keys[number_].data(), cache.values[number_].data(), cache.num_pages,
                             cache.rows, window_, out});
   }
-  const auto lse = kept.lse.first(pass.rows() * model.config.num_attention_heads);
-  attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});
+  for (const Call& call : calls(model, pass)) {
+    attention(model.ctx, *model.scratch,
+              {call.shape, call.of(qkv), call.of(out), call.of(kept.lse.span()), call.options});
+  }
 }
 
 void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
@@ -118,10 +143,11 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
   const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
   const Matrix dqkv = work.dqkv.first_rows(rows), dattended = work.dattended.first_rows(rows);
   output_.backward(model, pass, {attended, args.dy, dattended}, kept.output_low, work.output, sink);
-  attention_backward(model.ctx, *model.scratch,
-                     {attention_shape(model.config, pass.shape), qkv, attended,
-                      kept.lse.first(rows * model.config.num_attention_heads), dattended, dqkv,
-                      options(pass, model.config.attention_dropout)});
+  for (const Call& call : calls(model, pass)) {
+    attention_backward(model.ctx, *model.scratch,
+                       {call.shape, call.of(qkv), call.of(attended), call.of(kept.lse.span()), call.of(dattended),
+                        call.of(dqkv), call.options});
+  }
   rotate(model, pass, number_, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);

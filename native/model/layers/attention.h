@@ -25,7 +25,7 @@ class AttentionBlock {
 
     Tensor qkv;         // (M, QKV) after rotation
     Tensor attended;    // (M, Q)
-    Values<float> lse;  // (B, H, T)
+    Values<float> lse;  // (B, H, T), or (H, T) of each sequence of its own length
     std::optional<QkNorm::Kept> qk_norm;
     Tensor qkv_low, output_low;  // (M, low_size()) of adapters, or empty
   };
@@ -56,9 +56,23 @@ class AttentionBlock {
                 GradSink& sink) const;
 
  private:
+  /// Rows that one call of a kernel takes.
+  struct Call {
+    std::int64_t first, count;
+    AttentionShape shape;
+    AttentionOptions options;
+
+    Matrix of(const Matrix& rows) const { return rows.row_slice(first, count); }
+    template <class T>
+    std::span<T> of(std::span<T> lse) const {
+      const auto heads = static_cast<std::size_t>(shape.num_heads);
+      return lse.subspan(static_cast<std::size_t>(first) * heads, static_cast<std::size_t>(count) * heads);
+    }
+  };
+
   void project(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& qkv, Kept& kept) const;
   void attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out, Kept& kept) const;
-  AttentionOptions options(const Pass& pass, double dropout) const;
+  std::vector<Call> calls(const ModelContext& model, const Pass& pass) const;
 
   std::size_t number_;
   std::int64_t window_;

@@ -16,7 +16,7 @@ LeafHead::LeafHead(const ModelContext& model, std::int64_t max_rows)
 
 Matrix LeafHead::pick(const ModelContext& model, const Input& input) {
   const PassShape& shape = input.leaf.shape();
-  rows_.emplace(input.leaf.input().targets, shape.length, backend_of(model.ctx).row_unit);
+  rows_.emplace(input.leaf.input().targets, shape, backend_of(model.ctx).row_unit);
   batch_ = shape.batch;
   if (rows_->are_all()) return input.normed;
   const Matrix picked = input.room.first_rows(std::ssize(rows_->rows()));

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "model/common/block.h"
+
 namespace zerofleet {
 
 /// The rows of a leaf that the output projection computes: those with a target. Other rows have no loss, and their
@@ -14,9 +16,8 @@ namespace zerofleet {
 /// rows are taken.
 class TargetRows {
  public:
-  /// targets: (M) of the leaf, whose sequences have `length` tokens. The number of rows is a multiple of `unit`, which
-  /// is even, or M.
-  TargetRows(std::span<const std::int32_t> targets, std::int64_t length, std::int64_t unit);
+  /// targets: (M) of a leaf of `shape`. The number of rows is a multiple of `unit`, which is even, or M.
+  TargetRows(std::span<const std::int32_t> targets, const PassShape& shape, std::int64_t unit);
 
   /// True if these are all rows of the leaf, in order.
   bool are_all() const { return indices_.empty(); }
@@ -34,7 +35,8 @@ class TargetRows {
     rows_.push_back(row);
     targets_.push_back(target);
   }
-  void find_places(std::size_t num_rows);
+  void find_sequences(const PassShape& shape);
+  void find_indices(std::size_t num_rows);
 
   std::vector<std::int32_t> rows_, targets_, sequences_, indices_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "kernels/common/backend.h"
 #include "model/common/rotations.h"
 #include "model/common/transit.h"
 #include "model/layers/norm.h"
@@ -71,7 +72,7 @@ struct Transformer::State {
   Norm::Kept norm_kept;
   BoundParams params;
   RouterTally load;                                               // of the last forward, in models with experts
-  std::vector<std::int32_t> positions;                            // (M), for learned ones and where there are documents
+  std::vector<std::int32_t> positions;                            // (M) unless a token's follows from its row
   IndexUpload tokens_upload, positions_upload, documents_upload;  // (M)
   IndexUpload lengths_upload;                                     // (B)
   Tensor dropped;                                                 // (M, widest input) as in ModelContext, or empty
@@ -124,6 +125,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(model, shape.rows())),
       load(context, config.num_experts),
+      positions(static_cast<std::size_t>(shape.rows())),
       tokens_upload(context, shape.rows()),
       positions_upload(context, shape.rows()),
       documents_upload(context, shape.rows()),
@@ -133,12 +135,13 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
   model.local_rotations = pointer_to(local_rotations);
-  if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
 }
 
 TrimmedLeaf Transformer::State::checked_leaf(const LeafInput& leaf) const {
   check_leaf(leaf, shape, model.config.vocab_size);
-  return TrimmedLeaf(leaf, shape, model.config.num_experts > 0);
+  const bool own = backend_of(model.ctx).sequences_keep_lengths;
+  return TrimmedLeaf(leaf, shape, model.config.num_experts > 0,
+                     own ? TrimmedLeaf::Lengths::kOwn : TrimmedLeaf::Lengths::kCommon);
 }
 
 Pass Transformer::State::pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout) {
@@ -150,13 +153,16 @@ Pass Transformer::State::pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout
 Pass Transformer::State::placed_pass(const TrimmedLeaf& leaf, const LeafKey* dropout) {
   const PassShape& cut = leaf.shape();
   const std::span<const std::int32_t> document_starts = leaf.input().document_starts;
-  if (!table.positions && document_starts.empty()) return {cut, {}, {}, dropout};
-  positions.resize(static_cast<std::size_t>(cut.rows()));
-  for (std::size_t row = 0; row < positions.size(); ++row) {
-    const auto position = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % cut.length);
-    positions[row] = document_starts.empty() ? position : position - document_starts[row];
+  if (!table.positions && document_starts.empty() && cut.ends.empty()) return {cut, {}, {}, dropout};
+  const auto of_leaf = std::span(positions).first(static_cast<std::size_t>(cut.rows()));
+  std::size_t row = 0;
+  for (std::int64_t sequence = 0; sequence < cut.batch; ++sequence) {
+    const std::int64_t length = cut.end(sequence) - cut.begin(sequence);
+    for (std::int32_t position = 0; position < length; ++position, ++row) {
+      of_leaf[row] = position - (document_starts.empty() ? 0 : document_starts[row]);
+    }
   }
-  return {cut, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
+  return {cut, positions_upload.upload(model.ctx, of_leaf), documents_upload.upload(model.ctx, document_starts),
           dropout};
 }
 
@@ -286,7 +292,7 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 // Besides the layers and the head, with the names of block.h and T the sequence length:
 // - 3·M·row(D) and a norm for what follows the layers;
 // - 4·T·rotated() for rotations, twice with local ones;
-// - 4·M for learned positions or documents;
+// - 4·M for positions;
 // - from the first backward on the embedding's work space;
 // - with dropout before adapters M·row(max(D, I, Q));
 // - rows in transit to experts elsewhere;

@@ -1,6 +1,8 @@
 #include "model/transformer/trimmed_leaf.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace zerofleet {
 namespace {
@@ -17,30 +19,49 @@ std::int64_t needed_tokens(const LeafInput& leaf, const PassShape& shape, std::i
 
 }  // namespace
 
-TrimmedLeaf::TrimmedLeaf(const LeafInput& leaf, const PassShape& shape, bool routed) : input_(leaf), shape_(shape) {
-  std::int64_t needed = 1;
+TrimmedLeaf::TrimmedLeaf(const LeafInput& leaf, const PassShape& shape, bool routed, Lengths lengths)
+    : input_(leaf), shape_(shape) {
+  std::vector<std::int64_t> counts;
   bool has_documents = false;
   for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
     const std::int64_t count = needed_tokens(leaf, shape, sequence, routed);
-    needed = std::max(needed, count);
+    counts.push_back(count);
     if (count == 0 || leaf.document_starts.empty()) continue;
     // They never fall within a sequence.
     has_documents |= leaf.document_starts[static_cast<std::size_t>(sequence * shape.length + count - 1)] > 0;
   }
   if (!has_documents) input_.document_starts = {};
-  shape_.length = std::min(shape.length, (needed + kLengthUnit - 1) / kLengthUnit * kLengthUnit);
-  if (shape_.length == shape.length) return;
+  set_shape(counts, lengths);
+  // Lengths that leave no token out say nothing.
+  if (std::accumulate(leaf.lengths.begin(), leaf.lengths.end(), std::int64_t{0}) == shape_.rows()) input_.lengths = {};
+  if (shape_.rows() == shape.rows()) return;
   input_.tokens = cut(leaf.tokens, shape.length, tokens_);
   input_.targets = cut(leaf.targets, shape.length, targets_);
   input_.document_starts = cut(input_.document_starts, shape.length, document_starts_);
 }
 
+// A leaf without targets has one token of each sequence, because a pass has rows.
+void TrimmedLeaf::set_shape(std::span<const std::int64_t> counts, Lengths lengths) {
+  const std::int64_t longest = std::max<std::int64_t>(1, std::ranges::max(counts));
+  if (lengths == Lengths::kCommon) {
+    shape_.length = std::min(shape_.length, (longest + kCommonUnit - 1) / kCommonUnit * kCommonUnit);
+    return;
+  }
+  shape_.length = longest;
+  const auto [least, most] = std::ranges::minmax(counts);
+  if (least == most) return;
+  std::partial_sum(counts.begin(), counts.end(), std::back_inserter(ends_));
+  shape_.ends = ends_;
+}
+
 std::span<const std::int32_t> TrimmedLeaf::cut(std::span<const std::int32_t> values, std::int64_t length,
                                                std::vector<std::int32_t>& copies) const {
-  const auto kept = static_cast<std::size_t>(shape_.length);
-  if (values.empty() || shape_.batch == 1) return values.first(std::min(values.size(), kept));
+  if (values.empty() || shape_.batch == 1) {
+    return values.first(std::min(values.size(), static_cast<std::size_t>(shape_.rows())));
+  }
   for (std::int64_t sequence = 0; sequence < shape_.batch; ++sequence) {
-    const auto here = values.subspan(static_cast<std::size_t>(sequence * length), kept);
+    const std::int64_t count = shape_.end(sequence) - shape_.begin(sequence);
+    const auto here = values.subspan(static_cast<std::size_t>(sequence * length), static_cast<std::size_t>(count));
     copies.insert(copies.end(), here.begin(), here.end());
   }
   return copies;

@@ -65,6 +65,7 @@ constexpr Backend make_table() {
   ZF_CUDA_ROWS(ZF_SET_ROW)
   table.products_round_gradients = true;
   table.row_unit = 64;
+  table.sequences_keep_lengths = false;
   // No cache holds the weight of a head, which each product reads. No cache holds its gradient either, which each chunk
   // of rows after the first reads and writes. So chunks are as long as memory allows, and have one product of each
   // kind.

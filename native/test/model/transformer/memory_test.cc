@@ -148,9 +148,9 @@ struct Formulas {
     const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, layers = c.num_hidden_layers;
     const std::int64_t positions = c.positions == PositionType::kRope
                                        ? (c.has_local_rope() ? 8 : 4) * shape.length * c.rotated()
-                                       : 4 * m + 4 * c.max_position_embeddings * d;
+                                       : 4 * c.max_position_embeddings * d;
     return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
-           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d +
+           4 * m * (norm_values(c) + 1) + positions + 4 * c.vocab_size * d +
            scratch(c, shape.batch, shape.length, shape.threads);
   }
 };
