@@ -42,8 +42,8 @@ struct TrainerConfig : UpdateOptions {
   int world_size = 1;
   int num_threads = 1;
   Device device;  // of kernels, parameters, activations and, unless offloaded, states
-  /// CUDA device memory that is reserved at the start: a training that does not fit fails there, and no step needs to
-  /// request more. 0: none.
+  /// Bytes of CUDA device memory reserved at the start. A training that does not fit fails there, and no step requests
+  /// more. 0: none.
   std::size_t reserved_bytes = 0;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 

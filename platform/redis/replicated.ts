@@ -14,10 +14,10 @@ const MARK = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '')";
 const PROGRAMS = ['eval', 'evalsha', 'fcall'];
 
 /**
- * Connection whose writes resolve once a number of replicas have them: a failover to one of these loses no write that
- * was acknowledged (`WAIT`, https://redis.io/docs/latest/commands/wait). A write that they did not get in time is
- * rejected; it may take effect, like one whose reply was lost. So is a write during a failover by sentinels
- * (sentinels.ts).
+ * Connection whose writes resolve once a number of replicas have them (`WAIT`,
+ * https://redis.io/docs/latest/commands/wait). A failover to one of these replicas loses no acknowledged write. A write
+ * that too few replicas got in time is rejected, and so is a write during a failover by sentinels (sentinels.ts). A
+ * rejected write may still take effect, like one whose reply was lost.
  *
  * Writes whose replies arrive together share one WAIT. Pipelines and transactions do not wait.
  */

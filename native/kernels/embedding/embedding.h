@@ -31,8 +31,8 @@ struct PositionGroups {
   std::int64_t count = 0;                // of tokens that occur
 };
 
-/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` added to the contents of
-/// dtable. drows: (M, D); dtable: (V, D) fp32. groups: those of the tokens; a CPU does not need them.
+/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m. `accumulate` adds it to the contents of
+/// dtable. drows: (M, D). dtable: (V, D) fp32. groups: the tokens' groups, unused on a CPU.
 void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups,
                         const ConstMatrix& drows, const Matrix& dtable, bool accumulate);
 

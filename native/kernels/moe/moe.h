@@ -18,8 +18,7 @@ struct ExpertGroups {
   std::vector<std::int64_t> first;   // (E + 1) the rows of expert e are [first[e], first[e + 1])
   std::vector<std::int64_t> tokens;  // (M · k) the token of each row
   std::vector<std::int64_t> rows;    // (M, k) the row of each pair
-  // The same in memory of a CUDA device, which groups by itself: the host does not know them, and does not wait for
-  // them.
+  // The same in memory of a CUDA device, which makes the groups itself. The host neither knows them nor waits for them.
   const std::int32_t* device_first = nullptr;
   const std::int32_t* device_tokens = nullptr;
   const std::int32_t* device_rows = nullptr;

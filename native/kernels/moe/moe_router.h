@@ -63,9 +63,9 @@ struct RouterSums {
 /// Adds one layer's tokens, on a CPU in rising order.
 void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
 
-/// The gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for all
-/// tokens that count and all layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros
-/// without tokens.
+/// The gradient of scale · load_balancing_loss with respect to each probability of an expert, for
+/// RouterBackward::dprobs. It is the same for all counted tokens and all layers. choices, gradient: (E) on the
+/// context's device. Without tokens it is 0.
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
                              double scale, std::span<float> gradient);
 
