@@ -138,9 +138,7 @@ t.test('a checkpoint of three ranks: parameters in several runs, frozen ones, an
 
   const found = pythonWith('numpy', 'safetensors', 'xxhash');
   if ('missing' in found) return t.comment(found.missing);
-  mkdirSync(t.testdirName, { recursive: true });
-  const program = join(t.testdirName, 'reader.py');
-  writeFileSync(program, pythonOf('checkpoints.md', 'def read_checkpoint'));
+  const program = join(projectRoot(), 'docs', 'read_checkpoint.py');
   const said = JSON.parse(run(found.python, [program, folder]));
   t.strictSame(said, { digest: state_digest, recorded: state_digest, arrays: read.arrays.size });
 });
