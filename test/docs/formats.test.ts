@@ -1,6 +1,6 @@
 /** Checks docs/data.md and docs/checkpoints.md by implementing their formats without the program. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { Manifest } from '../../formats/checkpoint/manifest.js';
