@@ -20,7 +20,7 @@ const NONE: Launches = { failures: 0, failed_at: 0, paused_until: 0, wanted: 0, 
 
 /**
  * Exponential backoff of the launches of each machine type, for a source that does not retry a launch itself. The
- * wanted number of a failing type is kept until one of its machines runs.
+ * requested number of a failing type is kept until one of its machines runs.
  */
 export class LaunchBackoff {
   private readonly types = new Map<string, Launches>();

@@ -17,8 +17,8 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
 /// The same from a table that is packed as the right operand (D, V) of a product. CPUs only.
 void packed_embedding(const Context& ctx, const PackedMatrix& table, const Indices& tokens, const Matrix& rows);
 
-/// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from
-/// the one before it, then the end.
+/// order: the positions 0, 1 … sorted by token, then by position. starts: the index in `order` at which each distinct
+/// token begins, then the number of positions.
 struct SortedPositions {
   explicit SortedPositions(std::span<const std::int32_t> tokens);
   std::vector<std::int32_t> order, starts;
