@@ -6,8 +6,8 @@ import type { Sentinels } from './sentinels.js';
 /** Limit for the replicas; until then the connection processes no other command. */
 const WAIT_MS = 1_000;
 /**
- * A write before each WAIT, which since Redis 7.2 covers only what its own connection has written: a reply may repeat
- * what another one has written and no replica got. Works on a full server, which still deletes.
+ * A write before each WAIT, which since Redis 7.2 covers only writes of its own connection. A reply may repeat another
+ * connection's write, which no replica has yet. Works on a full server, which still deletes.
  */
 const MARK = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '')";
 /** Commands that run a program, which may write. */

@@ -38,8 +38,8 @@ ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> e
 /// 2 · rows + num_experts + 1 on a CUDA device, 0 on a CPU.
 std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64_t num_experts);
 
-/// The groups with one more row per token, behind the others and the last of its token, for gather_rows_backward().
-/// memory: (M · (k + 1)) on a CUDA device, as above.
+/// The groups with one more row per token, for gather_rows_backward(). These rows follow all others, each as the last
+/// of its token. memory: (M · (k + 1)) on a CUDA device, as above.
 ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> memory);
 
 /// Device memory for the groups that a CUDA device writes.

@@ -10,9 +10,9 @@
 
 namespace zerofleet {
 
-/// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k experts with the largest
-/// probabilities (of equal ones that with the lower index). The weights are the chosen probabilities' shares of their
-/// sum. All spans lie in memory of the context's device.
+/// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k largest probabilities. Of equal
+/// probabilities the lower index is first. The weights are the chosen probabilities' shares of their sum. All spans lie
+/// in memory of the context's device.
 struct RouterForward {
   ConstMatrix logits;               // (M, E)
   std::int64_t experts_per_token;   // k

@@ -6,9 +6,8 @@ Every operation is done in float64 and then rounded to float32, which is the cor
 and quotients of float32. The reference shares nothing with the kernels but the definition in
 kernels/quantize/formulas/blocks.h. Nearest levels are found by distances, the smallest first.
 
-The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper constructs them,
-and fails where one is further than 1e-6 from that. Where bitsandbytes is installed, it compares the codes of random
-blocks with its own.
+The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper does. It fails if
+a level differs by more than 1e-6. Where bitsandbytes is installed, it compares the codes of random blocks with its own.
 
 One line per fact, each a word followed by values:
   case NAME     begins a case

@@ -1,7 +1,7 @@
 """Writes scaler_deepspeed.txt: the scales that DeepSpeed's dynamic loss scaler goes through for given overflows.
 
-Without ZeRO (stage 0) the scale is moved by FP16_Optimizer itself, which knows no hysteresis and never refuses to go
-on; those cases have names that begin with stage0.
+Without ZeRO (stage 0) FP16_Optimizer itself changes the scale. It has no hysteresis and never refuses to continue. The
+names of these cases begin with stage0.
 
 Run with any Python that has PyTorch and DeepSpeed:  python make_golden_scaler.py [commit of DeepSpeed]
 
