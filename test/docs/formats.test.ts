@@ -12,13 +12,7 @@ import { digestOf, mixtureOf, readCheckpoint, sequenceAt } from './reference-rea
 
 const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');
 
-/** The Python block of a page that contains this text. */
-function pythonOf(name: string, text: string): string {
-  const blocks = [...page(name).matchAll(/^```python\n([\s\S]*?)^```\n/gm)].map(([, code = '']) => code);
-  const found = blocks.find((code) => code.includes(text));
-  if (found === undefined) throw new Error(`${name} has no Python with ${text}`);
-  return found;
-}
+const ORDER = page('sequence_order.py');
 
 function run(python: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(python, args, { encoding: 'utf8' });
@@ -42,7 +36,7 @@ t.test('the order of sequences', async (t) => {
   const found = pythonWith('math');
   if ('missing' in found) return t.comment(found.missing);
   const asked = `print([sequence_at(${seed}, 10, ${epoch}, position) for position in range(10)])`;
-  const printed = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${asked}`]);
+  const printed = run(found.python, ['-c', `${ORDER}\n${asked}`]);
   t.strictSame(JSON.parse(printed), order);
   for (const [count, at] of [
     [1, 0],
@@ -50,7 +44,7 @@ t.test('the order of sequences', async (t) => {
     [4097, 2 ** 33 + 1],
   ] as const) {
     const python = `print(sequence_at(5, ${count}, ${at}, 0))`;
-    const said = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${python}`]);
+    const said = run(found.python, ['-c', `${ORDER}\n${python}`]);
     t.equal(Number(said), sequenceAt(5, count, at, 0));
   }
 });
@@ -81,8 +75,7 @@ t.test('the order of a mixture', async (t) => {
     ],
   ]) {
     const asked = `print(["%d.%d" % mixture_at(5, ${JSON.stringify(counts)}, ${JSON.stringify(weights)}, i) for i in range(400)])`;
-    const code = `${pythonOf('data.md', 'def sequence_at')}\n${pythonOf('data.md', 'def mixture_at')}`;
-    const printed = run(found.python, ['-c', `${code}\n${asked}`]);
+    const printed = run(found.python, ['-c', `${ORDER}\n${asked}`]);
     t.strictSame(JSON.parse(printed.replaceAll("'", '"')), mixtureOf(5, counts ?? [], weights ?? [], 400));
   }
 });
