@@ -65,7 +65,7 @@ export function operationOf({ operations }: Pick<Contract, 'operations'>, id: Op
 /** Reads the contract. @throws Error when an operation requires an unknown scope */
 export function loadContract(): Contract {
   const text = readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8');
-  // js-yaml reads this file in a quarter of the time of `yaml`, which matters at the start of the API; `yaml` is for
+  // js-yaml reads this file in a quarter of the time of `yaml`, which matters at the start of the API. `yaml` is for
   // files whose errors must contain line numbers.
   const document = load(text) as Contract['document'];
   const operations = new Map<OperationId, Operation>();

@@ -217,8 +217,8 @@ export class Autoscaler {
   }
 
   /**
-   * Waits for calls about one pool, but not longer than `POOL_MS`: a call without an answer delays no other pool. Until
-   * they end, the pool is left out.
+   * Waits for the calls about one pool, at most `POOL_MS`, so that a call without an answer delays no other pool. The
+   * pool is left out until its calls end.
    */
   private async inTime(pool: string, calls: () => Promise<void>): Promise<void> {
     const running = calls().finally(() => this.busy.delete(pool));

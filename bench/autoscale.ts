@@ -4,7 +4,7 @@
  * traces (bench/autoscale/). Prints one line per scaler and trace. Further lines are for always-on machines, for the
  * controller without moves of jobs, and for the controller that knows the jobs arriving within a boot time. This
  * knowledge gives the lower bound of any prediction. The last line compares the controller on each trace with the
- * target tracking setting of equal or next higher cost; the goal is at most half of its waiting time.
+ * target tracking setting of equal or next higher cost. The goal is at most half of its waiting time.
  */
 import {
   type Outcome,

@@ -1,9 +1,9 @@
 /**
  * Useful tokens per second of fine-tuning: `npm run bench -- finetune --peer PYTHON --objectives sft,dpo --steps 8`.
  *
- * LoRA of rank 16 over all matrices of a model with random weights, on chats and pairs whose lengths are those of
- * public instruction data (finetune/texts.ts): 8 rows a step, 2 a micro-batch, at most 1,024 tokens. Useful tokens are
- * those of the texts, so padding does not count. A line is an objective:
+ * LoRA of rank 16 over all matrices of a model with random weights, with 8 rows a step, 2 a micro-batch, at most 1,024
+ * tokens each. The chats and pairs have the lengths of public instruction data (finetune/texts.ts). Useful tokens
+ * exclude padding. A line is an objective:
  *
  * | field | rows |
  * |---|---|

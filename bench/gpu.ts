@@ -1,7 +1,7 @@
 /**
  * Measurements of tools/gpu/check.py on machines with Node.js: `npm run bench -- gpu --config gpt2,llama-1b`. Builds
- * the native core for this machine's GPU, measures the GPU's peak rates, each kernel relative to them, and whole
- * trainings compared with PyTorch in the Python given by `--peer`. Everything else is in docs/gpu.md.
+ * the native core for this machine's GPU, and measures the GPU's peak rates and each kernel relative to them. Whole
+ * trainings are compared with PyTorch in the Python given by `--peer`. Everything else is in docs/gpu.md.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

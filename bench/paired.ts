@@ -8,8 +8,8 @@ interface PairedResult extends LoadResult {
 }
 
 /**
- * Alternates both measurements for `rounds` rounds after one uncounted round of each: a new server runs code that is
- * not compiled yet, and a shared machine has slow minutes.
+ * Alternates both measurements for `rounds` rounds, because a shared machine has slow minutes. One round of each before
+ * is not counted, because a new server runs code that is not compiled yet.
  */
 export async function measurePaired(
   rounds: number,

@@ -1,11 +1,11 @@
 /**
  * Tokens per second of answers: `npm run bench -- serve --config llama-small --requests 1,8,32 --threads 2`.
  *
- * Weights and prompts are random, and the most likely token is taken each time. A line is one number of requests that
- * are answered at once, with prompts of one length: tokens per second from the first token of all on, and the time
- * until then. The bound of one request is the memory: each token reads every weight of a matrix product once;
- * `memory_share` is that number of bytes per second of this machine's reads in the same run. `resident_mb` is what the
- * process holds, `weights_mb` what the engine says that it does.
+ * Weights and prompts are random, and the most likely token is taken each time. Each line measures concurrent requests
+ * with prompts of one length: the time until all have their first token, and the tokens per second after it. Memory
+ * bandwidth bounds a single request, because each token reads every weight of a matrix product once. `memory_share`
+ * divides these bytes per second by the bandwidth measured in the same run. `resident_mb` is the memory of the process,
+ * `weights_mb` the engine's own figure for its weights.
  *
  * With `--peer llama.cpp`, llama.cpp answers as many requests with the same model and threads, alternating with ours.
  * It reads our GGUF export, as bf16 and as q8_0 (`--peer-types`). It comes from npm, and is compiled against with c++;

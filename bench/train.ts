@@ -3,8 +3,8 @@
  * --threads 2`.
  *
  * Ranks are processes connected by Gloo on loopback, as in a job; tokens are random. The bound is this machine's GEMM
- * rate in the same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are the parameters
- * of matrix products: an input embedding is looked up, and norms only scale.
+ * rate in the same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads. N counts the parameters of
+ * matrix products, so neither input embeddings nor norms.
  *
  * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of
  * all.

@@ -15,8 +15,8 @@ export function epochOf(execution: Execution): number {
 }
 
 /**
- * True if `execution` precedes `other`. For two with the same epoch it is false both ways: only one of them has the
- * job, and the names do not tell which.
+ * True if `execution` precedes `other`. Two executions with the same epoch have no order: one of them holds the job,
+ * and the names do not tell which.
  */
 export function isBefore(execution: Execution, other: Execution): boolean {
   return epochOf(execution) < epochOf(other);

@@ -151,8 +151,8 @@ export interface SessionCredentials {
 }
 
 /**
- * Credentials from the agent of this machine, which renews them: the first ones before `start`, or none; later ones
- * replace those in use. They never leave the machine.
+ * Credentials from the agent of this machine. A job with credentials gets them before `start`, and renewed ones later
+ * replace them. Credentials never leave the machine.
  */
 export interface CredentialsMessage {
   kind: 'credentials';

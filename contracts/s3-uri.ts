@@ -17,8 +17,8 @@ export function isBucketName(text: string): boolean {
 
 /**
  * Reason why a text is not a usable key, as the rest of a sentence; null for a valid key. The rules are stricter than
- * S3's: a segment of dots, or one that a proxy decodes to dots, would leave the bucket where the bucket is part of the
- * path.
+ * S3's. If the bucket is part of the path, a segment of dots, or one that a proxy decodes to dots, would leave the
+ * bucket.
  * @param noun name of the key in the reason
  */
 export function keyFault(key: string, noun = 'key'): string | null {

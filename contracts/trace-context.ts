@@ -32,8 +32,8 @@ const STATE_MEMBER =
   /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Parses the headers as the standard requires: a malformed `traceparent` counts as absent, a malformed `tracestate` is
- * dropped alone, a later version is parsed as far as it is known.
+ * Parses the headers as the standard requires. A malformed `traceparent` counts as absent, and a malformed `tracestate`
+ * is dropped alone. A later version is parsed as far as it is known.
  * @returns null if there is no trace to continue
  */
 export function parseTrace(traceparent: string | undefined, tracestate?: string | null): TraceContext | null {

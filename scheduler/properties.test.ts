@@ -103,9 +103,8 @@ t.test('projects of equal priority get equal shares within one gang, in any orde
 });
 
 /**
- * Bound of the documentation: after as many minutes as its priority lies below the others', plus one, a job
- * precedes those of other projects, and slots are held for it. At most one job of each other project still
- * precedes it, and each of those has to end.
+ * Bound in the documentation: a job whose priority is n lower precedes the jobs of other projects after n + 1 minutes,
+ * and slots are held for it. At most one job of each other project still precedes it, and each of those has to end.
  */
 function waitBound(
   priority: number,

@@ -1,5 +1,5 @@
 /**
- * Access matrix: calls every operation of the contract without a key, with unacceptable keys, with a key that lacks the
+ * Access matrix. Calls every operation of the contract without a key, with invalid keys, with a key that lacks the
  * scope, and with an admin key of another project. A new operation does not compile until it has a row in
  * every-operation.ts.
  */

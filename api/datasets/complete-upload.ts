@@ -19,8 +19,8 @@ interface Completion {
 
 /**
  * Creates the dataset of an upload, once, and removes the parts. Parts may be replaced during completion, and
- * completions may run concurrently: each completion stores the content that it reads under a new id, with the digest of
- * that content. The first one to write the upload's outcome wins; the others discard their copy and return the
+ * completions may run concurrently. So each completion stores the content that it reads under a new id, with the digest
+ * of that content. The first one to write the upload's outcome wins; the others discard their copy and return the
  * winner's.
  *
  * @throws ZerofleetError `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when the dataset

@@ -49,8 +49,8 @@ interface ContentRules {
 }
 
 /**
- * Stores a dataset while it arrives, without its compression and rows as JSONL, and checks it on the way: the object
- * appears only if all of it is valid. Size and digest are those of the stored content.
+ * Stores a dataset while it arrives, uncompressed and with rows as JSONL, and checks it on the way. The object appears
+ * only if all of it is valid. Size and digest are those of the stored content.
  *
  * @param body the content in pieces; it is read no faster than the store writes
  * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `dataset_compression_invalid`,

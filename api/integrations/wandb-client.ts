@@ -1,6 +1,6 @@
 /**
- * The protocol of W&B's client, as far as forwarding needs it: GraphQL for what a run is, and `file_stream` for the
- * lines of its files. golden/wandb.json has what the client itself sends.
+ * The part of the protocol of W&B's client that forwarding needs: GraphQL for a run, and `file_stream` for the lines of
+ * its files. golden/wandb.json has requests of the client itself.
  */
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import { ERROR_CODE, Identifier, type TrackerClient, TrackerError } from './tracker-client.js';

@@ -13,8 +13,8 @@ import type { RequiredObject } from './find-data.js';
 
 /**
  * Returns a document that can be recorded. Contents that it refers to by URI are copied first, after all other checks
- * have passed: smaller ones first, the initial model last. If the job is refused afterwards because of the content or a
- * quota, the copies stay as ordinary datasets and models: they were expensive, and the following request needs them.
+ * have passed: smaller ones first, the initial model last. If the content or a quota then refuses the job, the copies
+ * stay as ordinary datasets and models. They were expensive, and the next request needs them.
  * @throws ZerofleetError `validation_failed` with all bad fields; `storage_quota_exceeded`, `dataset_source_changed`
  */
 export async function readySpec(

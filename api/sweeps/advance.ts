@@ -1,7 +1,7 @@
 /**
- * Progress of a sweep, as a pure function of its record and of what its jobs have reached. The values that decide are
- * those of evaluations at fixed steps, which are bit-identical on any number of ranks; so neither the order of the
- * runs nor their interruptions decide which of them continue.
+ * Progress of a sweep, as a pure function of its record and of what its jobs have reached. It compares evaluations at
+ * fixed steps, whose losses have the same bits on any number of ranks. So neither the order of the runs nor an
+ * interruption changes which runs continue.
  *
  * A task is a change of a job that the record asks for; the runner makes it and removes the task.
  */

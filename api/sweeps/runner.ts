@@ -27,8 +27,8 @@ export function runSweeps(
 }
 
 /**
- * Jobs are read before the record: a task that the record still asks for was not begun when they were read, so that
- * a change for that version of the job is made once even if several servers try.
+ * Reads the jobs before the record. If the record still has a task, the task was not begun when its job was read. The
+ * change names that version of the job, so only one of several servers makes it.
  */
 async function workOn(stores: Stores, { id, project, sweep, tasks: asked }: StoredSweep): Promise<void> {
   const { store } = stores;

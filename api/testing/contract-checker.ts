@@ -13,7 +13,7 @@ type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'bod
 const known = new WeakMap<Contract, ContractChecker>();
 
 /**
- * Checks replies against the contract: the operation documents the status, the body matches its schema, and of all
+ * Checks replies against the contract. The operation documents the status, and the body matches its schema. Of all
  * headers in the contract the reply has exactly those of its response.
  */
 export class ContractChecker {

@@ -1,7 +1,7 @@
 /**
  * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them
  * and retry for about three days. Every API process runs one; Redis distributes the work. A message is stored only in
- * its webhook's log, so a message that the log has dropped is not sent, and the logs bound the memory of pending
+ * its webhook's log. So a message that the log has dropped is not sent, and the logs bound the memory of pending
  * messages.
  */
 import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';

@@ -19,8 +19,8 @@ interface Launches {
 const NONE: Launches = { failures: 0, failed_at: 0, paused_until: 0, wanted: 0, problem: null };
 
 /**
- * Exponential backoff of the launches of each machine type, for a source that starts nothing again by itself: what a
- * failing type should have is remembered until one of its machines runs.
+ * Exponential backoff of the launches of each machine type, for a source that does not retry a launch itself. The
+ * requested number of a failing type is kept until one of its machines runs.
  */
 export class LaunchBackoff {
   private readonly types = new Map<string, Launches>();

@@ -3,9 +3,8 @@
  *
  * Jobs are ordered by priority, running ones before waiting ones, waiting ones by queue position. First each
  * job gets its minimum of ranks, or none: a gang that does not fit now justifies no machines that would wait
- * for it. Then the remainder goes to jobs that can grow. A running job that gets nothing here loses nothing:
- * its machine is not retired while the job holds a lease, and preemption is decided by the scheduler of the
- * pool.
+ * for it. Then the remainder goes to jobs that can grow. A running job that gets nothing here loses nothing. Its
+ * machine is not retired while the job holds a lease, and the scheduler of the pool decides on preemption.
  */
 import type { JobDemand, WaitReason } from './types.js';
 

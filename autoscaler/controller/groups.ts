@@ -1,6 +1,6 @@
 /**
- * Ranks that a pool lacks for lack of a large enough group: all ranks of one job compute the same bits, so
- * they lie on workers with equal numerics. The group of a machine is known once its agent has registered.
+ * Ranks that a pool lacks because no group is large enough. All ranks of a job compute the same bits, so they run on
+ * workers with equal numerics, a group. The group of a machine is known once its agent has registered.
  */
 import type { JobDemand, WorkerView } from './types.js';
 

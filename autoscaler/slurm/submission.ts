@@ -71,7 +71,7 @@ function allocationOptions(slurm: SlurmOptions): string[] {
 
 /**
  * The agent replaces the shell, so it receives the signals of its allocation. Agents of a user on a node share a data
- * directory, which holds only the cache of prepared data and is bounded; no other user can have made it.
+ * directory, which no other user can have made. It holds only the cache of prepared data and is bounded.
  */
 function scriptOf({ data_dir, setup }: SlurmOptions, command: readonly string[]): string {
   const dir = data_dir ? quoted(data_dir) : `"\${SLURM_TMPDIR:-\${TMPDIR:-/tmp}}/zerofleet-$(id -u)"`;

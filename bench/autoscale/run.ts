@@ -56,8 +56,8 @@ export const playController = (trace: Trace, options: ControllerOptions): Outcom
   play(trace, (fleet) => new ControllerScaler(fleet, options));
 
 /**
- * The controller with knowledge of jobs one boot time before they arrive: no job waits for a machine that could have
- * been started, and the remaining waiting is between jobs. No prediction does better at the same cost.
+ * The controller with knowledge of jobs one boot time before they arrive. No job waits for a machine that could have
+ * been started, so the remaining waiting is between jobs. No prediction does better at the same cost.
  */
 export const runWithForesight = (trace: Trace, options: ControllerOptions): Outcome =>
   playController(trace, { ...options, foresight_seconds: trace.boot_seconds + 2 * STEP_SECONDS });

@@ -1,9 +1,9 @@
 """The trainings of zerofleet_gpu_bench with PyTorch: `pytorch_peer.py --config gpt2 --micro-batch 16 --leaves 4`, JSON lines.
 
-The recipe that is fastest without leaving the same arithmetic: torch.compile, scaled_dot_product_attention, parameters
-and activations in bf16 with a fp32 master copy, fused AdamW on it, gradients summed over a step's micro-batches in bf16
-as autograd does, clipped to norm 1. The networks are those of the Hugging Face families, written out so that nothing
-but torch is needed. First a large product and a copy are measured as the core does it.
+PyTorch's fastest recipe for the same arithmetic: torch.compile, scaled_dot_product_attention, parameters and
+activations in bf16, fused AdamW on a fp32 master copy. Autograd sums the gradients of a step's micro-batches in bf16,
+and they are clipped to norm 1. The networks of the Hugging Face families are written out here, so torch is the only
+requirement. A large product and a copy are measured first, in the same way as in the core.
 """
 
 import argparse

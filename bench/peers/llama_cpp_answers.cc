@@ -1,9 +1,9 @@
 // The answers of bench/serve.ts with llama.cpp, through its C interface.
 //
 // Arguments: MODEL.gguf, the folder of llama.cpp's libraries, threads, most
-// requests at once, most tokens of one. Each line of input, "requests prompt
-// tokens", is one batch of greedy answers; the line of output has the tokens
-// per second from the first token of all on, and the milliseconds until then.
+// requests at once, most tokens of one. Each line of input, "requests prompt tokens", is one batch of greedy answers.
+// The line of output has the tokens per second after every answer has its first token, and the milliseconds until
+// then.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

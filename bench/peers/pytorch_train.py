@@ -1,10 +1,10 @@
 """The training of bench/train.ts with PyTorch: `pytorch_train.py --config gpt2 --threads 2 ...`, one JSON line.
 
-The ordinary recipe of mixed precision, kept lean: parameters, activations and gradients in bf16, a fp32 master copy
-with fused AdamW, gradients of a step's micro-batches summed by autograd, clipped to norm 1.0. The networks are those of
-the Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random. With --adapter
-RANK the model is frozen, and LoRA adapters over all matrices of the layers are trained; matrices with one input share a
-product with it.
+The usual recipe of mixed precision: parameters, activations and gradients in bf16, a fp32 master copy with fused AdamW.
+Autograd sums the gradients of a step's micro-batches, and they are clipped to norm 1.0. The networks of the Hugging
+Face families are written out here, so only torch takes memory. Tokens are random. With --adapter RANK the model is
+frozen, and LoRA adapters over all matrices of the layers are trained. Matrices with the same input share one product
+with it.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """The preparation of bench/prepare.ts with Hugging Face's `tokenizers`, and its inputs.
 
-`tokenizers_prepare.py make FOLDER --from FOLDER --megabytes N` writes text.jsonl, chats.jsonl and tokenizer.json:
-paragraphs of the Markdown files below a folder in a random order, and a byte-level BPE of 32,000 tokens that is trained
+`tokenizers_prepare.py make FOLDER --from FOLDER --megabytes N` writes text.jsonl and chats.jsonl, made of the
+paragraphs of Markdown files in a random order. It also writes tokenizer.json, a byte-level BPE of 32,000 tokens trained
 on them. `tokenizers_prepare.py encode FOLDER KIND` reads the lines with `json`, renders chats with a compiled Jinja
-template, encodes them in batches, writes the tokens to a file, and prints one JSON line. `RAYON_NUM_THREADS` is the
-number of threads.
+template and encodes them in batches. It writes the tokens to a file, and prints one JSON line. `RAYON_NUM_THREADS` is
+the number of threads.
 """
 
 import argparse

@@ -24,8 +24,8 @@ function hubSources({ sources = {} }: ResolvedJobSpec): Sources {
 }
 
 /**
- * Document that repeats a job, for a reader who has none of its records: content of the Hub by URI and commit, without
- * the project's labels, notifications and integrations.
+ * Document that repeats a job, for a reader who has none of its records. It names content of the Hub by URI and commit,
+ * and leaves out the project's labels, notifications and integrations.
  */
 export function repeatableDocument(spec: ResolvedJobSpec, format: Dataset['format'] | null): object {
   const sources = hubSources(spec);

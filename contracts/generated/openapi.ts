@@ -26,10 +26,11 @@ export interface paths {
          *     The server sends `201` only when the record is durable; neither a crash nor a repeated request can lose or
          *     duplicate the job.
          *
-         *     With an `s3://` or `hf://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server responds once it has copied
-         *     and checked the content, which may take minutes; a client that disconnects meanwhile repeats the same request and
-         *     waits for the same copy. The server copies nothing for an invalid document, a dry run or a repeated request. If
-         *     the job is refused after the copy, the copy stays as a dataset or a model, and the next request uses it.
+         *     With an `s3://` or `hf://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server responds once it
+         *     has copied and checked the content, which may take minutes. A client that disconnects meanwhile repeats the same
+         *     request and waits for the same copy. The server copies nothing for an invalid document, a dry run or a repeated
+         *     request. If the job is refused after the copy, the copy stays as a dataset or a model, and the next request uses
+         *     it.
          */
         post: operations["createJob"];
         delete?: never;
@@ -74,9 +75,9 @@ export interface paths {
         put?: never;
         /**
          * Read the beginning of a job's data
-         * @description Reads the beginning of the dataset as the job would: the texts after the chat template, the parts of them that are learned, and
-         *     the number of tokens, by the job's tokenizer. The document is validated as in `estimateMemory`, but its dataset and its tokenizer
-         *     must exist. Nothing is recorded.
+         * @description Reads the beginning of the dataset as the job would. Returns the texts after the chat template, their learned
+         *     parts, and their number of tokens by the job's tokenizer. The document is validated as in `estimateMemory`, but
+         *     its dataset and its tokenizer must exist. Nothing is recorded.
          */
         post: operations["previewData"];
         delete?: never;
@@ -125,14 +126,14 @@ export interface paths {
          *     `train.overrides` replaces the document's list, so that the learning rate or the loss scale changes at a future
          *     step. Entries below the completed steps (`progress.step`) must stay as they are, otherwise the request is refused
          *     with `override_step_completed`. Running ranks stop at their next step boundary, save, and continue with the new
-         *     document. If they have passed a step of the list by then, the change applies from that boundary on, the document's
-         *     list states that step, and the event `overrides.moved` reports it: the document always describes the actual
+         *     document. If they have passed a step of the list by then, the change applies from that boundary on. The document's
+         *     list states that step, and the event `overrides.moved` reports it. So the document always describes the actual
          *     training, and another job with it has the same bits.
          *
          *     `labels` may change in every state, the other fields until the job has ended. Priority and limits apply at once.
-         *     The range of ranks applies from the next generation of ranks on: a running job continues on a number of ranks
-         *     within it from its next step boundary (to grow: once slots are free), and its result stays the same, bit for bit.
-         *     A new `preferred` is the number of ranks that the job requests from now on, as with `resize`.
+         *     The range of ranks applies from the next generation of ranks on. A running job changes to a number of ranks within
+         *     it at its next step boundary, to grow once slots are free. Its result stays the same, bit for bit. A new
+         *     `preferred` is the number of ranks that the job requests from now on, as with `resize`.
          */
         patch: operations["updateJob"];
         trace?: never;
@@ -394,11 +395,11 @@ export interface paths {
          * @description One item for each optimizer step. After a recovery a step may appear again, with the epoch of the attempt that
          *     repeated it.
          *
-         *     With `max_points` the response is one page of at most that many items, selected for a plot: the first and the last
-         *     item of the range, and, for each interval of steps between them, the items with the minimum and the maximum of
-         *     every metric in `names`. Every item is a measurement, never an average; of a step that appears more than once the
-         *     newest item is used, and of equal values the newest one is selected, so the same items always give the same page.
-         *     `after` and `limit` are ignored then.
+         *     With `max_points` the response is one page of at most that many items, selected for a plot. It has the first and
+         *     the last item of the range. For each interval of steps between them it has the items with the minimum and the
+         *     maximum of every metric in `names`. Every item is a measurement, never an average. Of a step that appears more
+         *     than once the newest item is used, and of equal values the newest one is selected. So the same items always give
+         *     the same page. `after` and `limit` are ignored then.
          */
         get: operations["listJobMetrics"];
         put?: never;
@@ -453,13 +454,13 @@ export interface paths {
          * Stream the events, metrics and log lines of a job
          * @description Server-sent events. Each message has the item's `position` as its `id`, `event` = `event`, `metric` or `log`, and
          *     the item as JSON in `data`. While nothing happens, the server sends a comment line as a heartbeat. After the last
-         *     item of a job in a final state the server sends a message `event: end` with `{"state": …}` and closes the stream;
-         *     the client should not reconnect after it.
+         *     item of a job in a final state the server sends a message `event: end` with `{"state": …}` and closes the stream.
+         *     The client should not reconnect after it.
          *
          *     A client that sends the last `id` as `Last-Event-ID` receives all items after it, without gaps and repetitions;
          *     the `position` of the last item of a list works as well. Without the header the stream begins with the job's first
          *     item. When Redis has lost the job's items since, the server first sends a message `event: reset` with an empty
-         *     `id`; all items that still exist follow, and `seq` counts from 1 again.
+         *     `id`. All items that still exist follow, and `seq` counts from 1 again.
          */
         get: operations["streamJob"];
         put?: never;
@@ -824,10 +825,10 @@ export interface paths {
         get: operations["getCheckpointTensor"];
         /**
          * Make a checkpoint with another value of a tensor
-         * @description Makes a new checkpoint of the same step in which this state of the parameter has the values of the body: a
-         *     safetensors file as `GET` answers, with one fp32 tensor of the same name and shape. The old checkpoint stays as it
-         *     is; `made_from` of the new one names it. The checkpoint must be the newest of a job that is paused or has ended, and
-         *     the new one takes its place: the job continues from it when it is resumed or retried, and a fork begins with it.
+         * @description Makes a new checkpoint of the same step in which this state of the parameter has the values of the body. The body
+         *     is a safetensors file as `GET` answers, with one fp32 tensor of the same name and shape. The old checkpoint stays
+         *     as it is; `made_from` of the new one names it. The checkpoint must be the newest of a job that is paused or has
+         *     ended. The new one takes its place: a resumed or retried job continues from it, and a fork begins with it.
          *
          *     The values are checked while they arrive. Then a worker of the job's pool writes the checkpoint in the background:
          *     poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A repeated request with the same values changes
@@ -928,7 +929,7 @@ export interface paths {
         put?: never;
         /**
          * Get download URLs for the files of a checkpoint or an export
-         * @description Without `format` the response lists the files of the checkpoint, from which any number of ranks can resume; with
+         * @description Without `format` the response lists the files of the checkpoint, from which any number of ranks can resume. With
          *     `format` it lists the files of a complete export, including the one at the end of a job. For files in S3 the
          *     response has presigned URLs, valid only for these objects and until `expires_at` (or until the server's
          *     credentials expire, if that is earlier). For files in a directory, and with `via: api`, the URLs are paths of this
@@ -1140,10 +1141,10 @@ export interface paths {
         put?: never;
         /**
          * Get upload URLs for parts
-         * @description If the server stores objects in S3, the response has presigned URLs, each for a PUT of exactly this part with
-         *     exactly its size, valid until `expires_at` (or until the server's credentials expire, if that is earlier): the
-         *     content then does not pass through the API. Otherwise, and with `via: api`, the URLs are paths of this API and
-         *     require the API key. Both kinds of parts count alike; completion checks all of them.
+         * @description If the server stores objects in S3, the response has presigned URLs, so the content does not pass through the API.
+         *     Each is for a PUT of exactly this part with exactly its size. It is valid until `expires_at`, or until the
+         *     server's credentials expire, if that is earlier. Otherwise, and with `via: api`, the URLs are paths of this API
+         *     and require the API key. Both kinds of parts count alike; completion checks all of them.
          */
         post: operations["createUploadUrls"];
         delete?: never;
@@ -1193,7 +1194,7 @@ export interface paths {
         /**
          * Complete an upload
          * @description Reads all parts, checks them as `POST /v1/datasets` checks a body, compares them with the announced `digest`, and
-         *     creates the dataset. A repeated request, for example after a lost response, returns the same dataset; with
+         *     creates the dataset. A repeated request, for example after a lost response, returns the same dataset. With
          *     concurrent requests while parts are replaced, one request determines the parts of the dataset, and the digest
          *     matches exactly these. After a refusal the parts still exist.
          */
@@ -1219,10 +1220,10 @@ export interface paths {
         put?: never;
         /**
          * Upload a Hugging Face model
-         * @description The request body is a tar archive of a model's folder, as `tar -ch -C folder .` writes it: `config.json`, the
-         *     weights as `model.safetensors` or as shards (`model-00001-of-00002.safetensors` …, with or without
-         *     `model.safetensors.index.json`), and the files of its tokenizer. Other files are ignored and listed in the
-         *     response.
+         * @description The request body is a tar archive of a model's folder, as `tar -ch -C folder .` writes it. It has `config.json`,
+         *     the weights as `model.safetensors` or as shards, and the files of the tokenizer. Shards are named
+         *     `model-00001-of-00002.safetensors` …, with or without `model.safetensors.index.json`. Other files are ignored and
+         *     listed in the response.
          *
          *     The server checks everything while it arrives: the archive, every safetensors header, and names, shapes and dtypes
          *     of the tensors against the parameters that `config.json` requires. The model exists once the server sends `201`. A
@@ -2641,9 +2642,10 @@ export interface components {
             /** @description Format of the object that `uri` names; `text` by default. A dataset has its own format. */
             format?: components["schemas"]["DatasetFormat"];
             /**
-             * @description `bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a `tokenizer.json` in
-             *     a bucket that the operator allows or on the Hub; the key needs the scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job, otherwise `bytes`. A dataset of
-             *     `format=tokens` has none.
+             * @description `bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a `tokenizer.json` in a
+             *     bucket that the operator allows or on the Hub. A URI needs a key with the scope `models`. `null`: the tokenizer
+             *     of the initial model or of the initial checkpoint's job, otherwise `bytes`. A dataset of `format=tokens` has
+             *     none.
              * @default null
              * @example bytes
              * @example s3://my-data/tokenizers/mine/tokenizer.json
@@ -3929,9 +3931,9 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Initial state in place of random weights: a committed checkpoint of a model with the same parameters, an
-         *     uploaded model, or a model in a bucket or on the Hugging Face Hub. Set exactly one; a string is short for that
-         *     value alone.
+         * @description Initial state in place of random weights: a committed checkpoint of a model with the same parameters, or a model.
+         *     The model is uploaded, in a bucket, or on the Hugging Face Hub. Set exactly one; a string is short for that value
+         *     alone.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
@@ -4180,7 +4182,7 @@ export interface components {
         };
         /**
          * @description Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of the CUDA runtime and
-         *     NCCL; with `offload: cpu` master weights, moments and sums of gradients are 0 there, because they are in host
+         *     NCCL. With `offload: cpu` master weights, moments and sums of gradients are 0 there, because they are in host
          *     memory. `threads` and `instruction_set` apply to the CPU only.
          * @default cpu
          * @enum {string}
@@ -4309,9 +4311,9 @@ export interface components {
             data: components["schemas"]["WorldEstimate"][];
         };
         /**
-         * @description Duration of the training on the preferred number of ranks, if each rank has the throughput of an earlier job: of the
-         *     newest 100 jobs of the pool and project, the one whose model is nearest in cost. `null` without a measurement at
-         *     this precision.
+         * @description Duration of the training on the preferred number of ranks, if each rank has the throughput of an earlier job. Of the
+         *     newest 100 jobs of the pool and project, it is the job whose model is nearest in cost. `null` without a measurement
+         *     at this precision.
          */
         WorkDuration: {
             /** @description Excludes preparing data, saving and exporting. */
@@ -4669,8 +4671,8 @@ export interface components {
         };
         /**
          * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`,
-         *     `memory_bytes`, the metric of an evaluation, a field of `preference`, such as `preference/margin`, or a field of
-         *     `system` of rank 0, such as `system/cpu/0`.
+         *     `memory_bytes`, or the metric of an evaluation. Also a field of `preference`, such as `preference/margin`, or of
+         *     `system` for rank 0, such as `system/cpu/0`.
          * @example loss
          * @example eval_loss/code
          */
@@ -4797,8 +4799,8 @@ export interface components {
             world_size: number;
             /**
              * @description The most memory that one of the ranks used since the previous step, or since its start, as measured every two
-             *     seconds and after the first step. On CPUs, the resident set of its process; on GPUs, the most that it has allocated
-             *     on its GPU, with `zero.offload` also what it keeps in the memory of its host.
+             *     seconds and after the first step. On CPUs, the resident set of its process. On GPUs, the most that it has
+             *     allocated on its GPU, with `zero.offload` also in the memory of its host.
              */
             memory_bytes: number;
             system?: components["schemas"]["SystemUse"];
@@ -5475,7 +5477,7 @@ export interface components {
              */
             logprobs?: number | null;
             /**
-             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text`, `tool_calls` and `logprobs` of a choice; the first part of a call has `index`, `id`, `type` and the name, further ones have `index` and more of the arguments), then `end` with the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest.
+             * @description The answer is a stream of server-sent events: `delta`, then `end` with the sample, or `error` with a problem. A `delta` has `index`, and more of `text`, `tool_calls` and `logprobs` of a choice. The first part of a call has `index`, `id`, `type` and the name, further ones have `index` and more of the arguments. The choices of `end` have `index` and `finish_reason`; the deltas had the rest.
              * @default false
              */
             stream?: boolean;
@@ -6025,9 +6027,9 @@ export interface components {
             version?: string;
         };
         /**
-         * @description A Hugging Face model that was uploaded, or copied from a bucket or from the Hub; or an adapter over one, as PEFT writes it; or a
-         *     tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has no `model_type`, no parameters and an
-         *     empty `config`, and no job can begin with it.
+         * @description A Hugging Face model, or an adapter of PEFT over one, that was uploaded, or copied from a bucket or from the Hub. It
+         *     may also be a tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has no `model_type`, no
+         *     parameters and an empty `config`, and no job can begin with it.
          * @example {
          *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
@@ -8281,15 +8283,14 @@ export interface operations {
                 /**
                  * @description `json`: a page. The other formats are files of all items after `after`, or the first `limit` of them. `jsonl`:
                  *     each item as one line of JSON. `csv`: a table after RFC 4180, whose first line has `seq`, `position`, `at`,
-                 *     `step`, `epoch` and the names of all values of the items; a value that an item lacks is an empty field, one that
-                 *     is `null` is `NaN`. `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit number,
-                 *     `NaN` for `null`; a step that appears again replaces what is known of it and of later steps.
+                 *     `step`, `epoch` and the names of all values of the items. A value that an item lacks is an empty field, and
+                 *     `null` is `NaN`. `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit number,
+                 *     `NaN` for `null`. A step that appears again replaces the values of this step and of later ones.
                  *
                  *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
-                 *     `tokens_per_second`, `world_size`, `memory_bytes`; `preference/` and `seconds/` with a field of these objects;
-                 *     `system/` with a field of this object, `/` and the rank;
-                 *     `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the
-                 *     name of a dataset.
+                 *     `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/` and `seconds/` with a field of these
+                 *     objects, and `system/` with a field of this object, `/` and the rank. `trust_ratios/` is followed by the index
+                 *     of the group, `/`, and `min`, `median` or `max`. `eval_loss` may be followed by `/` and the name of a dataset.
                  */
                 format?: "json" | "jsonl" | "csv" | "tensorboard";
                 /** @description Returns only steps from this one on. */

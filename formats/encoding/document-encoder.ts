@@ -20,8 +20,8 @@ export interface TextTokenizer {
   encodeSpans(text: RenderedText, spans: readonly Span[]): CountedTokens;
   /**
    * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered
-   * chat without adding special tokens. `counts` is 1 from the first token on that the prompt alone does not have at
-   * this point: where a token crosses the border, it belongs to the completion.
+   * chat without adding special tokens. `counts` is 1 from the first token that the prompt alone does not have at its
+   * position. So a token that crosses the border belongs to the completion.
    */
   encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
 }

@@ -1,6 +1,6 @@
 /**
- * Values of a template as the library's own, which keep what JavaScript's lose: the origin of texts, the digits of
- * numbers, and the order of names such as "2". Texts have the methods of Python's `str`.
+ * Values of a template in the library's own types. They keep what values of JavaScript lose: the origin of texts, the
+ * digits of numbers, and the order of names such as "2". Texts have the methods of Python's `str`.
  */
 import { NumberText, nameOf } from '../../contracts/jsonl/exact-json.js';
 import {

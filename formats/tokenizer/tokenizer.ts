@@ -1,8 +1,7 @@
 /**
- * Reader of a Hugging Face `tokenizer.json` with the results of their Rust library: added tokens are matched,
- * the text between them is normalized, split and tokenized by the model. Components that would give other
- * results are refused by name. Truncation and padding, which the file may contain, are for batches and do not
- * apply to texts.
+ * Reader of a Hugging Face `tokenizer.json`, with the results of their Rust library. It matches added tokens, and
+ * normalizes, splits and tokenizes the text between them. Components that would give other results are refused by name.
+ * Truncation and padding, which the file may contain, are for batches and do not apply to texts.
  */
 import {
   type AddedToken,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The steps of the Dockerfile without a container engine: builds in a bare Debian 12, puts what came out into a second
-# bare root file system with nothing but Node.js, and runs API, autoscaler and worker there as user 10001 without
-# capabilities, on a root file system that can't be written. A job has to succeed, and the health checks have to answer.
+# Runs the steps of the Dockerfile without a container engine. It builds in a bare Debian 12, and copies the result into
+# a second bare root file system that has only Node.js. API, autoscaler and worker run there as user 10001, without
+# capabilities, on a read-only root file system. A job has to succeed, and the health checks have to answer.
 #
 #   infra/images/prove.sh          (root, debootstrap; the last commit, as tools/dev/fresh-machine.sh)
 #

@@ -1,9 +1,8 @@
 /**
- * Translation of a DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`)
- * define the meaning of each key; `walk` checks a configuration against them; each part of the translation
- * converts the values to settings of fields; `merge` writes these into the document. The translation is
- * strict: anything unsupported is an error that names the key, so that an accepted job trains as the
- * configuration says.
+ * Translation of a DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`) define the
+ * meaning of each key, and `walk` checks a configuration against them. Each part of the translation converts values to
+ * settings of fields, which `merge` writes into the document. An unsupported key or value is an error that names the
+ * key, so an accepted job trains as the configuration says.
  *
  * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py,
  * precision_config.py and lr_schedules.py of DeepSpeed.

@@ -1,5 +1,5 @@
-// Quantized weights: how fast they are made and restored, and the products of an MLP's first layer that unpack them on
-// the way. The same products with weights as they lie in memory are measured beside them.
+// Speed of quantized weights: quantization, restoration, and the products of an MLP's first layer, which restore their
+// weights. The same products with unquantized weights are the reference.
 #include "bench/kernel_bench.h"
 #include "kernels/gemm/gemm.h"
 

@@ -2,8 +2,8 @@
 # of them. Names in unnamed namespaces are therefore unique within a module, as zf_module_of() says.
 option(ZF_UNITY "compile several sources of a module at a time" ON)
 
-# The module of a source: its room (core, zero, test/zero), and in kernels/ for which device it is: sources of all
-# families that lie in folders cpu, simd or cuda go together.
+# Returns the module of a source: its top folder (core, zero, test/zero). In kernels/ the device is part of the module:
+# sources in the folders `cpu` of all families are one module, and so are those in `simd` and `cuda`.
 function(zf_module_of result source)
   get_filename_component(folder ${source} ABSOLUTE)
   get_filename_component(folder ${folder} DIRECTORY)
@@ -33,8 +33,8 @@ function(zf_unite target per_unit)
   endforeach()
 endfunction()
 
-# The same for the CUDA sources of a list, which CMake before 3.31 leaves alone: nvcc reads the headers of a source once
-# for the host and once for each architecture. Those that take long themselves are not united.
+# The same for the CUDA sources of a list, which CMake before 3.31 does not unite. It saves time because nvcc reads the
+# headers of a source for the host and again for each architecture. Sources that take long to compile stay alone.
 function(zf_unite_cuda list per_unit)
   set(sources ${${list}})
   list(FILTER sources INCLUDE REGEX "\\.cu$")

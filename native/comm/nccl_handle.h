@@ -68,8 +68,8 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  /// Runs `body(calls)` as one group, and waits until NCCL has queued it on the stream. Throws what `check` throws, and
-  /// Error{"comm_failed"} with NCCL's message; then the communicator is aborted.
+  /// Runs `body(calls)` as one group, and waits until NCCL has queued it on the stream. Throws the errors of `check`,
+  /// or Error{"comm_failed"} with NCCL's message. An error aborts the communicator.
   template <class Body>
   void run_group(const char* during, const Stream& stream, Body&& body, const Check& check) {
     begin_group(during);

@@ -20,8 +20,8 @@ namespace zerofleet {
 ///   documents       u64 (num_documents): position of the first token of each, ascending, the first one 0
 ///   loss mask       bits (num_tokens), the lowest of a byte first: 1 where the token counts as a target
 ///
-/// Throws Error{"token_file_unreadable"} with the system's reason; Error{"token_file_invalid"} for a file that is none
-/// of this version, is cut short or goes on, or whose tables are not as above.
+/// Throws Error{"token_file_unreadable"} with the system's reason. Throws Error{"token_file_invalid"} for another
+/// version, a wrong length, or tables that break the rules above.
 class TokenFile {
  public:
   explicit TokenFile(const std::string& path);

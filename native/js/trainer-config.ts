@@ -60,8 +60,8 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
   /** Paths of the tokens of each evaluation, in the same format. */
   evaluation_files: string[][];
   /**
-   * `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it,
-   * and `nccl` on GPUs.
+   * `solo` is for one rank, `gloo` for ranks on CPUs, `nccl` for ranks on GPUs. `bind_address` is the address of this
+   * host at which the other ranks reach it (`gloo`).
    */
   comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };
 }

@@ -57,8 +57,8 @@ struct DrawnToken {
 /// Every drawn token and log-probability is a function of the weights, the prompt, the options and the seed alone (see
 /// Decoder). It does not depend on other sequences, on earlier ones, or on the number of threads.
 ///
-/// A sequence that grows beyond the length at which rotary frequencies change (RopeScaling::is_long) is computed again
-/// with those of longer sequences, so that its tokens are those of a sequence of that length.
+/// Beyond some length a sequence may need other rotary frequencies (RopeScaling::is_long). When it grows past that
+/// length, the engine prefills it again with them, so its tokens equal those of a long prompt.
 ///
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///

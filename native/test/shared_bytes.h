@@ -29,8 +29,8 @@ struct ReleaseShared {
   }
 };
 
-/// Memory of a test that the host and every device of this machine read and write at one address: where there is a CUDA
-/// device, host memory that is pinned. Code that queued work on it synchronises before reading it.
+/// Memory of a test that the host and every device of this machine read and write at one address. With a CUDA device it
+/// is pinned host memory. Code that queued work on it synchronises before reading it.
 class SharedBytes {
  public:
   SharedBytes() = default;

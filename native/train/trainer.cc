@@ -46,8 +46,8 @@ std::unique_ptr<CountingComm> counted(std::unique_ptr<Communicator> communicator
   return communicator ? std::make_unique<CountingComm>(std::move(communicator)) : nullptr;
 }
 
-/// Gradients of weights leave their products in the type that the exchange would round them to, where the device's
-/// products round their sums once and are not slower for it.
+/// Products write gradients of weights in the type to which the exchange would round them. That needs a device whose
+/// products round their sums once and are not slower with it.
 DType weight_gradients(const TrainerConfig& config) {
   const ZeroOptions options = zero_options(config);
   const bool in_place = backend_of(config.device).products_round_gradients &&
@@ -118,8 +118,8 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
                                                   config_.leaf_sequences(),
                                                   leaves_of_ranks(config_)});
   model_.bind_params(optimizer_.params(), optimizer_.quantized_params());
-  // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
-  // place that the other has, on different ranks.
+  // Exchanges of two NCCL communicators must not be in progress on one device at the same time. On different ranks each
+  // could wait for resources that the other holds.
   if (expert_rows_ && config.device.kind == DeviceKind::kCuda) {
     expert_rows_->run_by([this](const std::function<void()>& exchange) { optimizer_.run_exchange(exchange); });
   }

@@ -42,8 +42,8 @@ struct TrainerConfig : UpdateOptions {
   int world_size = 1;
   int num_threads = 1;
   Device device;  // of kernels, parameters, activations and, unless offloaded, states
-  /// CUDA device memory that is reserved at the start: a training that does not fit fails there, and no step needs to
-  /// request more. 0: none.
+  /// Bytes of CUDA device memory reserved at the start. A training that does not fit fails there, and no step requests
+  /// more. 0: none.
   std::size_t reserved_bytes = 0;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
@@ -94,9 +94,9 @@ struct TrainerConfig : UpdateOptions {
     return preference ? batch.micro_batch_size : batch.micro_batch_size * batch.sequence_length;
   }
   /// Divisor of the gradients of a leaf's loss sum before backward: max_counted(). In fp16 it is multiplied by the
-  /// number of leaves and divided by gradient_predivide_factor, so that the sum over a step has the same magnitude for
-  /// any number of leaves. It then overflows at the same scale as in DeepSpeed, which divides the loss of a micro-batch
-  /// by the number of accumulation steps.
+  /// number of leaves and divided by gradient_predivide_factor. So the sum over a step has the same magnitude for any
+  /// number of leaves. It then overflows at the same scale as in DeepSpeed, which divides the loss of a micro-batch by
+  /// the number of accumulation steps.
   double grad_divisor() const;
 };
 

@@ -21,7 +21,7 @@ const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
 
 /**
- * A program of the stack as a child process in its own process group: Ctrl-C in a terminal reaches only the parent,
+ * A program of the stack as a child process in its own process group. So Ctrl-C in a terminal reaches only the parent,
  * which then stops its children in order. If the parent dies without doing so, the closed channel tells them to exit.
  */
 export class ChildProgram {

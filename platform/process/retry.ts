@@ -10,9 +10,9 @@ interface RetryOptions {
 }
 
 /**
- * Returns the delay before attempt `attempt + 1`, in milliseconds: exponential backoff with jitter between
- * half and all of it, so that callers that failed together do not retry together. Randomness affects only the
- * time of a retry.
+ * Returns the delay before attempt `attempt + 1`, in milliseconds. It is an exponential backoff with jitter between
+ * half and all of it, so that callers that failed together do not retry together. Randomness affects only the time of a
+ * retry.
  * @param random between 0 and 1
  */
 export function backoffMs(policy: RetryPolicy, attempt: number, random: () => number = Math.random): number {

@@ -6,18 +6,18 @@ import type { Sentinels } from './sentinels.js';
 /** Limit for the replicas; until then the connection processes no other command. */
 const WAIT_MS = 1_000;
 /**
- * A write before each WAIT, which since Redis 7.2 covers only what its own connection has written: a reply may repeat
- * what another one has written and no replica got. Works on a full server, which still deletes.
+ * A write before each WAIT, which since Redis 7.2 covers only writes of its own connection. A reply may repeat another
+ * connection's write, which no replica has yet. Works on a full server, which still deletes.
  */
 const MARK = "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], '')";
 /** Commands that run a program, which may write. */
 const PROGRAMS = ['eval', 'evalsha', 'fcall'];
 
 /**
- * Connection whose writes resolve once a number of replicas have them: a failover to one of these loses no write that
- * was acknowledged (`WAIT`, https://redis.io/docs/latest/commands/wait). A write that they did not get in time is
- * rejected; it may take effect, like one whose reply was lost. So is a write during a failover by sentinels
- * (sentinels.ts).
+ * Connection whose writes resolve once a number of replicas have them (`WAIT`,
+ * https://redis.io/docs/latest/commands/wait). A failover to one of these replicas loses no acknowledged write. A write
+ * that too few replicas got in time is rejected, and so is a write during a failover by sentinels (sentinels.ts). A
+ * rejected write may still take effect, like one whose reply was lost.
  *
  * Writes whose replies arrive together share one WAIT. Pipelines and transactions do not wait.
  */

@@ -6,8 +6,8 @@ import { redisAddress } from '../config/redis-address.js';
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Returns the address of this machine on the route to Redis, at which other machines with the same Redis can
- * reach it; loopback when Redis is on this machine. Sends nothing.
+ * Returns the address of this machine on the route to Redis, at which other machines with the same Redis can reach it.
+ * It is loopback if Redis is on this machine. Sends nothing.
  * @throws ZerofleetError `invalid_configuration` when there is no route
  */
 export async function addressTowards(redisUrl: string): Promise<string> {

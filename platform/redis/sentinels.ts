@@ -17,9 +17,10 @@ const CONNECTION: RedisOptions = {
 };
 
 /**
- * The sentinels of a primary. They promote one replica, and lead the others to it up to seconds later. A primary that
- * was only stopped or cut off and comes back meanwhile has these others still: they confirm its writes, and drop them
- * once they follow the new primary. The sentinel that leads the failover knows of it before the promotion.
+ * The sentinels of a primary. They promote one replica, and reconfigure the other replicas up to seconds later. If the
+ * old primary returns in between, the other replicas still follow it: they confirm its writes, and lose them once they
+ * follow the new primary. So a write counts only if no failover had begun, which the leading sentinel knows before the
+ * promotion.
  */
 export class Sentinels {
   private readonly connections: Redis[];

@@ -1,7 +1,7 @@
 /**
  * Reads jobs through a cache. Reading a record, completing its document and encoding the answer take most of the time
  * of a request for a job, and most requests repeat a previous read. The cache keeps each job with a tag of its whole
- * record, and Redis compares the tag on every read: no result is older than the beginning of its read.
+ * record, which Redis compares on every read. So no result is older than the beginning of its read.
  */
 import type { Job } from '../../contracts/index.js';
 import type { CommandRunner } from '../core/command-runner.js';

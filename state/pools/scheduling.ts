@@ -80,9 +80,9 @@ type Waiting = DemandText &
 /**
  * What the scheduler needs: a snapshot of a pool, and the decision made on it.
  *
- * A decision is applied whole or not at all. It is refused when a worker, a demand or an allocation has
- * changed since the snapshot was read; newly queued jobs and newly free slots do not refuse it. So any number
- * of programs may decide at once: one is enough, and a second one does no harm.
+ * A decision is applied whole or not at all. It is refused if a worker, a demand or an allocation has changed since the
+ * snapshot was read. Newly queued jobs and newly free slots do not matter. So any number of programs may decide at
+ * once: one is enough, and a second one does no harm.
  */
 export type Scheduling = ReturnType<typeof scheduling>;
 

@@ -1,7 +1,7 @@
 /**
- * `npm run test:chaos -- --minutes 10 --seed 7 --redis sentinel`: runs jobs on a fleet of processes on loopback while
- * the API, agents, ranks and Redis are killed or stopped and object store calls fail at random. Prints the faults and
- * findings; exit code 1 if a guarantee was violated.
+ * `npm run test:chaos -- --minutes 10 --seed 7 --redis sentinel` runs jobs on a fleet of processes on loopback.
+ * Meanwhile it kills or stops the API, agents, ranks and Redis, and lets calls of the object store fail at random.
+ * Prints the faults and findings; the exit code is 1 if a guarantee was violated.
  */
 import { parseArgs } from 'node:util';
 import { REDIS_KINDS } from './redis.js';

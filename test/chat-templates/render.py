@@ -2,9 +2,9 @@
 
     python render.py cases.json FOLDER NAME...
 
-Needs transformers and jinja2. The templates of these names are read where they are: in the package trl if it is
-installed, and in FOLDER, such as models/templates of llama.cpp; it may be empty. A template NAME.jinja of trl for which
-there is NAME_training.jinja is also rendered by that one, whose generation tags say what is learned.
+Needs transformers and jinja2. The templates of these names come from the package trl if it is installed, and from
+FOLDER, such as models/templates of llama.cpp. FOLDER may be empty. A template NAME.jinja of trl for which there is
+NAME_training.jinja is also rendered by that one, whose generation tags say what is learned.
 """
 import importlib.util
 import json

@@ -1,6 +1,6 @@
 /** Checks docs/data.md and docs/checkpoints.md by implementing their formats without the program. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { Manifest } from '../../formats/checkpoint/manifest.js';
@@ -12,13 +12,7 @@ import { digestOf, mixtureOf, readCheckpoint, sequenceAt } from './reference-rea
 
 const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');
 
-/** The Python block of a page that contains this text. */
-function pythonOf(name: string, text: string): string {
-  const blocks = [...page(name).matchAll(/^```python\n([\s\S]*?)^```\n/gm)].map(([, code = '']) => code);
-  const found = blocks.find((code) => code.includes(text));
-  if (found === undefined) throw new Error(`${name} has no Python with ${text}`);
-  return found;
-}
+const ORDER = page('sequence_order.py');
 
 function run(python: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(python, args, { encoding: 'utf8' });
@@ -42,7 +36,7 @@ t.test('the order of sequences', async (t) => {
   const found = pythonWith('math');
   if ('missing' in found) return t.comment(found.missing);
   const asked = `print([sequence_at(${seed}, 10, ${epoch}, position) for position in range(10)])`;
-  const printed = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${asked}`]);
+  const printed = run(found.python, ['-c', `${ORDER}\n${asked}`]);
   t.strictSame(JSON.parse(printed), order);
   for (const [count, at] of [
     [1, 0],
@@ -50,7 +44,7 @@ t.test('the order of sequences', async (t) => {
     [4097, 2 ** 33 + 1],
   ] as const) {
     const python = `print(sequence_at(5, ${count}, ${at}, 0))`;
-    const said = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${python}`]);
+    const said = run(found.python, ['-c', `${ORDER}\n${python}`]);
     t.equal(Number(said), sequenceAt(5, count, at, 0));
   }
 });
@@ -81,8 +75,7 @@ t.test('the order of a mixture', async (t) => {
     ],
   ]) {
     const asked = `print(["%d.%d" % mixture_at(5, ${JSON.stringify(counts)}, ${JSON.stringify(weights)}, i) for i in range(400)])`;
-    const code = `${pythonOf('data.md', 'def sequence_at')}\n${pythonOf('data.md', 'def mixture_at')}`;
-    const printed = run(found.python, ['-c', `${code}\n${asked}`]);
+    const printed = run(found.python, ['-c', `${ORDER}\n${asked}`]);
     t.strictSame(JSON.parse(printed.replaceAll("'", '"')), mixtureOf(5, counts ?? [], weights ?? [], 400));
   }
 });
@@ -138,9 +131,7 @@ t.test('a checkpoint of three ranks: parameters in several runs, frozen ones, an
 
   const found = pythonWith('numpy', 'safetensors', 'xxhash');
   if ('missing' in found) return t.comment(found.missing);
-  mkdirSync(t.testdirName, { recursive: true });
-  const program = join(t.testdirName, 'reader.py');
-  writeFileSync(program, pythonOf('checkpoints.md', 'def read_checkpoint'));
+  const program = join(projectRoot(), 'docs', 'read_checkpoint.py');
   const said = JSON.parse(run(found.python, [program, folder]));
   t.strictSame(said, { digest: state_digest, recorded: state_digest, arrays: read.arrays.size });
 });

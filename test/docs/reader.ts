@@ -1,5 +1,5 @@
 import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { Test } from 'tap';
 import type { Zerofleet } from '../../clients/typescript/index.js';
 import { projectRoot } from '../../platform/process/root.js';
@@ -14,18 +14,18 @@ const ADDRESS = 'http://127.0.0.1:8080';
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
 
 /**
- * A folder like a clone in which `npm start` runs: the key in the data directory, the command line, and the README as
- * training text.
+ * A folder like a clone in which `npm start` runs: the key in the data directory, and the README as training text.
+ * `bin` has the command that `npm link` installs.
  */
-export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string; tmp: string }> {
+export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string; bin: string }> {
   const { client, data_dir } = await startStack(t);
-  const dir = t.testdir({ clone: {}, tmp: {} });
-  const [cwd, tmp] = [join(dir, 'clone'), join(dir, 'tmp')];
+  const dir = t.testdir({ clone: {}, bin: {} });
+  const [cwd, bin] = [join(dir, 'clone'), join(dir, 'bin')];
   symlinkSync(data_dir, join(cwd, '.zerofleet'));
   writeFileSync(join(data_dir, 'api-key'), client.options.apiKey ?? '');
-  symlinkSync(join(projectRoot(), 'tools'), join(cwd, 'tools'));
+  symlinkSync(join(projectRoot(), 'tools', 'zerofleet.mjs'), join(bin, 'zerofleet'));
   copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
-  return { client, cwd, tmp };
+  return { client, cwd, bin };
 }
 
 interface Reading {
@@ -39,11 +39,12 @@ interface Reading {
   read(t: Test, blocks: readonly Block[]): Promise<void>;
 }
 
-/** Starts a stack and a shell's environment for the commands of a page: those of a user without zerofleet installed. */
+/** Starts a stack, and prepares the environment of a page's commands. */
 export async function readPage(t: Test, page: string): Promise<Reading> {
-  const { client, cwd, tmp } = await startReading(t);
+  const { client, cwd, bin } = await startReading(t);
   const { baseUrl } = client.options;
-  const env = { ...cleanEnvironment(), ZEROFLEET_URL: baseUrl, TMPDIR: tmp };
+  const PATH = `${bin}${delimiter}${process.env.PATH}`;
+  const env = { ...cleanEnvironment(), PATH, ZEROFLEET_URL: baseUrl };
   const run = (blocks: readonly Block[]) => runBlocks(blocks, '', { cwd, env });
   const read = async (t: Test, blocks: readonly Block[]) => {
     const outcomes = await run(blocks);

@@ -1,5 +1,5 @@
 /**
- * Machines with their own network, as Linux network namespaces: a bridge for the test, the API and Redis, and hosts
+ * Machines with their own network, as Linux network namespaces. The test, the API and Redis use a bridge, and hosts are
  * connected to it by cables that can be cut. All of it lives in unnamed namespaces below one process, so that the
  * kernel removes it when that process ends for any reason.
  */

@@ -1,6 +1,6 @@
 /**
- * Sweeps on two slots, with agents and a server that are killed: the runs have the digests of the same jobs by
- * themselves, and the best one is right.
+ * Sweeps on two slots, while agents and a server are killed. The runs have the digests of the same jobs alone, and the
+ * best run is right.
  */
 import t from 'tap';
 import type { Zerofleet } from '../../clients/typescript/index.js';

@@ -77,8 +77,8 @@ def source_threads():
 
 
 def dynamic_shared(build):
-    """Bytes of dynamic shared memory by kernel's name, where they do not depend on a call's shape: arguments of the function in
-    native/kernels/common/cuda/dynamic_shared.cuh, in the symbols of the build's objects."""
+    """Bytes of dynamic shared memory by kernel's name, if they do not depend on a call's shape. They are arguments of
+    the function in native/kernels/common/cuda/dynamic_shared.cuh, in the symbols of the build's objects."""
     symbols = subprocess.run(["nm", "-C", *sorted(build.rglob("*.cu.o"))], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"allow_dynamic_shared<&\((.*)\), (\d+)ul>\(", symbols)
     if not found:

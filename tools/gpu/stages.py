@@ -27,8 +27,8 @@ FULL = ["gpt2", "gpt2-xl", "llama-1b", "llama-1b-4096"]
 TINY = ["gpt2-tiny", "llama-tiny"]
 # Before the deadline, for ending the last step and writing the result.
 RESERVE_SECONDS = 10
-# Seconds that kinds of steps may take, and that they are expected to take on an H100 with 16 cores: the longest
-# measured ones, apart from configuring, building and the sanitizer, which are guesses.
+# Limits and expected durations of the kinds of steps, in seconds. An estimate is the longest time measured on an H100
+# with 16 cores; those of configuring, building and the sanitizer are guesses.
 LIMITS = {
     "configure": 300, "build": 3600, "device cases": 3600, "all cases": 3600, "exact": 1200, "kernels": 1800, "training": 900,
     "peer": 900, "sanitizer": 1800,
@@ -75,8 +75,8 @@ class Check:
 
     def step(self, name, kind, command, finish=None, env=None, watch_gpu=False, repeat=False):
         """
-        Runs a step unless an earlier call has passed it (with --continue; `repeat`: also then) or it does not fit
-        before the deadline. finish(result, output) completes the result of a step that ran.
+        Runs a step if it fits before the deadline. With --continue a step that an earlier call passed is skipped,
+        unless `repeat`. finish(result, output) completes the result of a step that ran.
         """
         if steps.SIGNALS.received:
             raise steps.Stopped(steps.SIGNALS.received)

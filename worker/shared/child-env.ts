@@ -46,8 +46,8 @@ const NO_CREDENTIALS = {
 const CUDA_ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
 
 /**
- * Returns the environment of a child process: what it needs of this one's. Of the variables that change the numerics of
- * GPUs it has those that ZEROFLEET_GPU_ENV sets, and no others.
+ * Returns the environment of a child process: the variables of this process that it needs. Variables that change the
+ * numerics of GPUs come only from ZEROFLEET_GPU_ENV.
  * @param aws true if it reads the object store with the AWS credentials of this process
  * @param gpu UUID of the only GPU that CUDA shows the child; null: the GPUs of this process
  */

@@ -1,7 +1,7 @@
 /**
- * File names of DeepSpeed checkpoints. A raw checkpoint has one file of each kind per rank (ZeRO stage 1 and 2: a
- * single file of the first kind); `ds_to_universal.py` converts it to a universal checkpoint, which has the first kind
- * as well:
+ * File names of DeepSpeed checkpoints. A raw checkpoint has one file of each kind per rank, at ZeRO stages 1 and 2 a
+ * single file of the first kind. `ds_to_universal.py` converts it to a universal checkpoint, which also has the first
+ * kind:
  *
  *     [zero_pp_rank_0_]mp_rank_00_model_states.pt        the module's weights, shapes of parameters, counters
  *     [bf16_]zero_pp_rank_0_mp_rank_00_optim_states.pt   the rank's shards of master weights and optimizer state

@@ -119,8 +119,8 @@ export function withCheckpoint(draft: Draft, { spec }: Begun, checkpoint: string
 }
 
 /**
- * The document of a run that goes on: as it was given, so that defaults follow what is changed, with another name and
- * twice the length.
+ * The document of a run that continues `run`, with another name and twice the length. It begins with the document as
+ * given, not as resolved, so that defaults follow changed fields.
  */
 export function forkOf(given: Draft, run: Begun, { id }: Pick<Checkpoint, 'id'>): Draft {
   const { train } = given;

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 /**
  * The head of a table: a column for each name. In a narrow window the rows of a table with actions become blocks, so
- * that no action is out of sight; each cell then has the name of its column.
+ * that no action is out of sight. Each cell then has the name of its column.
  */
 export function TableHead({ names }: { names: readonly string[] }) {
   const head = useRef<HTMLTableSectionElement>(null);

@@ -25,8 +25,8 @@ export function periodsOf(attempts: readonly Pick<Attempt, 'generations'>[], now
 }
 
 /**
- * Returns at most so many periods and one more, oldest first: those that begin in the same part of the whole time
- * become one, with the most ranks of them.
+ * Returns at most `most` + 1 periods, oldest first. Divides the whole time into equal parts, and merges the periods
+ * that begin in one part into one with their largest number of ranks.
  */
 export function gathered(periods: readonly Period[], most: number): Period[] {
   const [first, last] = [periods[0], periods.at(-1)];

@@ -51,7 +51,7 @@ class JobsOperations(Resource):
         is the resolved document; the training depends on nothing else. The server sends `201` only
         when the record is durable; neither a crash nor a repeated request can lose or duplicate the
         job. With an `s3://` or `hf://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the
-        server responds once it has copied and checked the content, which may take minutes; a client
+        server responds once it has copied and checked the content, which may take minutes. A client
         that disconnects meanwhile repeats the same request and waits for the same copy. The server
         copies nothing for an invalid document, a dry run or a repeated request. If the job is
         refused after the copy, the copy stays as a dataset or a model, and the next request uses
@@ -124,14 +124,14 @@ class JobsOperations(Resource):
         changes at a future step. Entries below the completed steps (`progress.step`) must stay as
         they are, otherwise the request is refused with `override_step_completed`. Running ranks
         stop at their next step boundary, save, and continue with the new document. If they have
-        passed a step of the list by then, the change applies from that boundary on, the document's
-        list states that step, and the event `overrides.moved` reports it: the document always
+        passed a step of the list by then, the change applies from that boundary on. The document's
+        list states that step, and the event `overrides.moved` reports it. So the document always
         describes the actual training, and another job with it has the same bits. `labels` may
         change in every state, the other fields until the job has ended. Priority and limits apply
-        at once. The range of ranks applies from the next generation of ranks on: a running job
-        continues on a number of ranks within it from its next step boundary (to grow: once slots
-        are free), and its result stays the same, bit for bit. A new `preferred` is the number of
-        ranks that the job requests from now on, as with `resize`."""
+        at once. The range of ranks applies from the next generation of ranks on. A running job
+        changes to a number of ranks within it at its next step boundary, to grow once slots are
+        free. Its result stays the same, bit for bit. A new `preferred` is the number of ranks that
+        the job requests from now on, as with `resize`."""
         answer: schemas.Job = self._http.json(
             "PATCH",
             f"/v1/jobs/{quoted(job_id)}",
@@ -375,11 +375,11 @@ class JobsOperations(Resource):
     ) -> Iterator[schemas.JobMetric]:
         """One item for each optimizer step. After a recovery a step may appear again, with the
         epoch of the attempt that repeated it. With `max_points` the response is one page of at most
-        that many items, selected for a plot: the first and the last item of the range, and, for
-        each interval of steps between them, the items with the minimum and the maximum of every
-        metric in `names`. Every item is a measurement, never an average; of a step that appears
-        more than once the newest item is used, and of equal values the newest one is selected, so
-        the same items always give the same page. `after` and `limit` are ignored then."""
+        that many items, selected for a plot. It has the first and the last item of the range. For
+        each interval of steps between them it has the items with the minimum and the maximum of
+        every metric in `names`. Every item is a measurement, never an average. Of a step that
+        appears more than once the newest item is used, and of equal values the newest one is
+        selected. So the same items always give the same page. `after` and `limit` are ignored then."""
         return self._http.pages(
             f"/v1/jobs/{quoted(job_id)}/metrics",
             query={
@@ -407,14 +407,14 @@ class JobsOperations(Resource):
         """`json`: a page. The other formats are files of all items after `after`, or the first
         `limit` of them. `jsonl`: each item as one line of JSON. `csv`: a table after RFC 4180,
         whose first line has `seq`, `position`, `at`, `step`, `epoch` and the names of all values of
-        the items; a value that an item lacks is an empty field, one that is `null` is `NaN`.
-        `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit
-        number, `NaN` for `null`; a step that appears again replaces what is known of it and of
-        later steps. Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`,
-        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`, `memory_bytes`; `preference/`
-        and `seconds/` with a field of these objects; `system/` with a field of this object, `/` and
-        the rank; `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`;
-        `eval_loss` and `eval_loss/` with the name of a dataset."""
+        the items. A value that an item lacks is an empty field, and `null` is `NaN`. `tensorboard`:
+        an event file of TensorBoard with a scalar for each value, as a 32-bit number, `NaN` for
+        `null`. A step that appears again replaces the values of this step and of later ones. Names
+        of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
+        `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/` and `seconds/` with a
+        field of these objects, and `system/` with a field of this object, `/` and the rank.
+        `trust_ratios/` is followed by the index of the group, `/`, and `min`, `median` or `max`.
+        `eval_loss` may be followed by `/` and the name of a dataset."""
         return self._http.open(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/metrics",
@@ -464,12 +464,12 @@ class JobsOperations(Resource):
         """Server-sent events. Each message has the item's `position` as its `id`, `event` =
         `event`, `metric` or `log`, and the item as JSON in `data`. While nothing happens, the
         server sends a comment line as a heartbeat. After the last item of a job in a final state
-        the server sends a message `event: end` with `{"state": …}` and closes the stream; the
+        the server sends a message `event: end` with `{"state": …}` and closes the stream. The
         client should not reconnect after it. A client that sends the last `id` as `Last-Event-ID`
         receives all items after it, without gaps and repetitions; the `position` of the last item
         of a list works as well. Without the header the stream begins with the job's first item.
         When Redis has lost the job's items since, the server first sends a message `event: reset`
-        with an empty `id`; all items that still exist follow, and `seq` counts from 1 again."""
+        with an empty `id`. All items that still exist follow, and `seq` counts from 1 again."""
         return self._http.events(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/stream",
@@ -570,8 +570,8 @@ class ServiceOperations(Resource):
         self,
         body: schemas.DataPreviewRequest,
     ) -> schemas.DataPreview:
-        """Reads the beginning of the dataset as the job would: the texts after the chat template,
-        the parts of them that are learned, and the number of tokens, by the job's tokenizer. The
+        """Reads the beginning of the dataset as the job would. Returns the texts after the chat
+        template, their learned parts, and their number of tokens by the job's tokenizer. The
         document is validated as in `estimateMemory`, but its dataset and its tokenizer must exist.
         Nothing is recorded."""
         answer: schemas.DataPreview = self._http.json(
@@ -1128,14 +1128,14 @@ class CheckpointsOperations(Resource):
         content_type: str = "application/octet-stream",
     ) -> schemas.TensorEdit:
         """Makes a new checkpoint of the same step in which this state of the parameter has the
-        values of the body: a safetensors file as `GET` answers, with one fp32 tensor of the same
-        name and shape. The old checkpoint stays as it is; `made_from` of the new one names it. The
-        checkpoint must be the newest of a job that is paused or has ended, and the new one takes
-        its place: the job continues from it when it is resumed or retried, and a fork begins with
-        it. The values are checked while they arrive. Then a worker of the job's pool writes the
-        checkpoint in the background: poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A
-        repeated request with the same values changes nothing while the change is in progress or
-        complete, and retries a failed one."""
+        values of the body. The body is a safetensors file as `GET` answers, with one fp32 tensor of
+        the same name and shape. The old checkpoint stays as it is; `made_from` of the new one names
+        it. The checkpoint must be the newest of a job that is paused or has ended. The new one
+        takes its place: a resumed or retried job continues from it, and a fork begins with it. The
+        values are checked while they arrive. Then a worker of the job's pool writes the checkpoint
+        in the background: poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A repeated
+        request with the same values changes nothing while the change is in progress or complete,
+        and retries a failed one."""
         answer: schemas.TensorEdit = self._http.json(
             "PUT",
             f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors/{quoted(name)}",
@@ -1198,7 +1198,7 @@ class CheckpointsOperations(Resource):
         body: Optional[schemas.DownloadRequest] = None,
     ) -> schemas.Download:
         """Without `format` the response lists the files of the checkpoint, from which any number of
-        ranks can resume; with `format` it lists the files of a complete export, including the one
+        ranks can resume. With `format` it lists the files of a complete export, including the one
         at the end of a job. For files in S3 the response has presigned URLs, valid only for these
         objects and until `expires_at` (or until the server's credentials expire, if that is
         earlier). For files in a directory, and with `via: api`, the URLs are paths of this API
@@ -1436,9 +1436,9 @@ class UploadsOperations(Resource):
         upload_id: schemas.UploadId,
         body: Optional[schemas.UploadUrlsRequest] = None,
     ) -> schemas.UploadUrls:
-        """If the server stores objects in S3, the response has presigned URLs, each for a PUT of
-        exactly this part with exactly its size, valid until `expires_at` (or until the server's
-        credentials expire, if that is earlier): the content then does not pass through the API.
+        """If the server stores objects in S3, the response has presigned URLs, so the content does
+        not pass through the API. Each is for a PUT of exactly this part with exactly its size. It
+        is valid until `expires_at`, or until the server's credentials expire, if that is earlier.
         Otherwise, and with `via: api`, the URLs are paths of this API and require the API key. Both
         kinds of parts count alike; completion checks all of them."""
         answer: schemas.UploadUrls = self._http.json(
@@ -1473,7 +1473,7 @@ class UploadsOperations(Resource):
     ) -> schemas.Dataset:
         """Reads all parts, checks them as `POST /v1/datasets` checks a body, compares them with the
         announced `digest`, and creates the dataset. A repeated request, for example after a lost
-        response, returns the same dataset; with concurrent requests while parts are replaced, one
+        response, returns the same dataset. With concurrent requests while parts are replaced, one
         request determines the parts of the dataset, and the digest matches exactly these. After a
         refusal the parts still exist."""
         answer: schemas.Dataset = self._http.json(
@@ -1519,15 +1519,15 @@ class ModelsOperations(Resource):
         content_type: str = "application/x-tar",
     ) -> schemas.Model:
         """The request body is a tar archive of a model's folder, as `tar -ch -C folder .` writes
-        it: `config.json`, the weights as `model.safetensors` or as shards
-        (`model-00001-of-00002.safetensors` …, with or without `model.safetensors.index.json`), and
-        the files of its tokenizer. Other files are ignored and listed in the response. The server
-        checks everything while it arrives: the archive, every safetensors header, and names, shapes
-        and dtypes of the tensors against the parameters that `config.json` requires. The model
-        exists once the server sends `201`. A refused or interrupted upload leaves nothing behind.
-        With `uri` the request has no body: the server copies the files from that folder of a bucket
-        or of the Hugging Face Hub and makes the same checks. A folder that changes while it is
-        copied is refused; later changes of the folder change no model. A DeepSpeed universal
+        it. It has `config.json`, the weights as `model.safetensors` or as shards, and the files of
+        the tokenizer. Shards are named `model-00001-of-00002.safetensors` …, with or without
+        `model.safetensors.index.json`. Other files are ignored and listed in the response. The
+        server checks everything while it arrives: the archive, every safetensors header, and names,
+        shapes and dtypes of the tensors against the parameters that `config.json` requires. The
+        model exists once the server sends `201`. A refused or interrupted upload leaves nothing
+        behind. With `uri` the request has no body: the server copies the files from that folder of
+        a bucket or of the Hugging Face Hub and makes the same checks. A folder that changes while
+        it is copied is refused; later changes of the folder change no model. A DeepSpeed universal
         checkpoint must be uploaded as an archive. With `base` the folder is an adapter's, as PEFT's
         `save_pretrained` writes it: `adapter_config.json` and `adapter_model.safetensors`, and the
         tokenizer's files if they differ from the base's. Adapters of LoRA and DoRA are read; what

@@ -984,8 +984,8 @@ class DataSpec(TypedDict, total=False):
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
     """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
-    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
-    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    `tokenizer.json` in a bucket that the operator allows or on the Hub. A URI needs a key with the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
@@ -1043,8 +1043,8 @@ class ResolvedMixtureEntry(_ResolvedMixtureEntryRequired, total=False):
 class _ResolvedDataRequired(TypedDict):
     tokenizer: Optional[str]
     """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
-    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
-    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    `tokenizer.json` in a bucket that the operator allows or on the Hub. A URI needs a key with the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
@@ -2337,8 +2337,8 @@ class PlannedData(_PlannedDataRequired, total=False):
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
     """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
-    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
-    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    `tokenizer.json` in a bucket that the operator allows or on the Hub. A URI needs a key with the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat: ResolvedChat
 
@@ -2421,8 +2421,8 @@ class Estimate(TypedDict):
 
 class WorkDuration(TypedDict):
     """Duration of the training on the preferred number of ranks, if each rank has the throughput of
-    an earlier job: of the newest 100 jobs of the pool and project, the one whose model is nearest
-    in cost. `null` without a measurement at this precision."""
+    an earlier job. Of the newest 100 jobs of the pool and project, it is the job whose model is
+    nearest in cost. `null` without a measurement at this precision."""
     seconds: float
     """Excludes preparing data, saving and exporting."""
     tokens_per_second: float
@@ -2736,9 +2736,9 @@ class _JobMetricRequired(TypedDict):
     """Number of ranks that executed the step."""
     memory_bytes: int
     """The most memory that one of the ranks used since the previous step, or since its start, as
-    measured every two seconds and after the first step. On CPUs, the resident set of its process;
-    on GPUs, the most that it has allocated on its GPU, with `zero.offload` also what it keeps in
-    the memory of its host."""
+    measured every two seconds and after the first step. On CPUs, the resident set of its process.
+    On GPUs, the most that it has allocated on its GPU, with `zero.offload` also in the memory of
+    its host."""
     epoch: int
     """Epoch of the attempt that executed the step."""
 
@@ -3207,11 +3207,11 @@ class SampleRequest(TypedDict, total=False):
     """Reports the log-probability of each token, and of this many of the most likely ones. `n` ×
     `max_tokens` × (1 + `logprobs`) is at most 1,048,576."""
     stream: bool
-    """The answer is a stream of server-sent events: `delta` with what follows of an answer
-    (`index`, `text`, `tool_calls` and `logprobs` of a choice; the first part of a call has `index`,
-    `id`, `type` and the name, further ones have `index` and more of the arguments), then `end` with
-    the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`:
-    the deltas have told the rest."""
+    """The answer is a stream of server-sent events: `delta`, then `end` with the sample, or `error`
+    with a problem. A `delta` has `index`, and more of `text`, `tool_calls` and `logprobs` of a
+    choice. The first part of a call has `index`, `id`, `type` and the name, further ones have
+    `index` and more of the arguments. The choices of `end` have `index` and `finish_reason`; the
+    deltas had the rest."""
     weights: ExportWeights
 
 
@@ -3622,9 +3622,9 @@ class _ModelRequired(TypedDict):
 
 
 class Model(_ModelRequired, total=False):
-    """A Hugging Face model that was uploaded, or copied from a bucket or from the Hub; or an
-    adapter over one, as PEFT writes it; or a tokenizer alone that a job named as `data.tokenizer`.
-    A tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
+    """A Hugging Face model, or an adapter of PEFT over one, that was uploaded, or copied from a
+    bucket or from the Hub. It may also be a tokenizer alone that a job named as `data.tokenizer`. A
+    tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
     with it."""
     unread_tokenizer: List[str]
     """Tokenizer files in an unsupported format, such as `vocab.json`, when there is no
@@ -4459,8 +4459,8 @@ each family."""
 
 InitFromSpec = Union[Dict[str, Any], str]
 """Initial state in place of random weights: a committed checkpoint of a model with the same
-parameters, an uploaded model, or a model in a bucket or on the Hugging Face Hub. Set exactly one; a
-string is short for that value alone."""
+parameters, or a model. The model is uploaded, in a bucket, or on the Hugging Face Hub. Set exactly
+one; a string is short for that value alone."""
 
 DeepspeedConfig = Dict[str, Any]
 """An existing DeepSpeed configuration, in place of the fields of `train` and `zero` that it
@@ -4469,7 +4469,7 @@ defines. The resolved document has the translation. A key without an equivalent 
 
 EstimateDevice = Literal["cpu", "cuda"]
 """Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of
-the CUDA runtime and NCCL; with `offload: cpu` master weights, moments and sums of gradients are 0
+the CUDA runtime and NCCL. With `offload: cpu` master weights, moments and sums of gradients are 0
 there, because they are in host memory. `threads` and `instruction_set` apply to the CPU only."""
 
 InstructionSet = Literal["generic", "avx2", "avx512", "avx512bf16"]
@@ -4491,8 +4491,8 @@ again after a loss of Redis."""
 
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
-`world_size`, `memory_bytes`, the metric of an evaluation, a field of `preference`, such as
-`preference/margin`, or a field of `system` of rank 0, such as `system/cpu/0`."""
+`world_size`, `memory_bytes`, or the metric of an evaluation. Also a field of `preference`, such as
+`preference/margin`, or of `system` for rank 0, such as `system/cpu/0`."""
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""

@@ -3,9 +3,9 @@
 Good ones with what must be read from them (golden.json), and hostile ones, which torch.load would run without
 weights_only. None of them is ever loaded here or there.
 
-universal.tar is a checkpoint in DeepSpeed's universal layout, for a model of the config.json in it. DeepSpeed itself
-could not be installed where this was written (it builds against CUDA), so the layout is made by hand, from what its
-deepspeed/checkpoint/ds_to_universal.py (which writes it) and universal_checkpoint.py (which reads it) say about it:
+universal.tar is a checkpoint in DeepSpeed's universal layout, with the config.json of its model. The script writes the
+layout itself, because installing DeepSpeed needs CUDA. Its sources are deepspeed/checkpoint/ds_to_universal.py, which
+writes the layout, and universal_checkpoint.py, which reads it:
   <tag>_universal/zero/<parameter>/{fp32,exp_avg,exp_avg_sq}.pt   torch.save({'param': tensor of the whole shape, ...})
   <tag>_universal/zero/<parameter>/step.pt                        torch.save(number, or a tensor of one element)
   <tag>_universal/zero/optimizer_state.pt                         param_groups and the state of the loss scaler

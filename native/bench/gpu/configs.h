@@ -31,8 +31,8 @@ TrainingShape training_named(const std::string& name);
 
 /// Parameters that are multiplied with: an input embedding is looked up, and vectors only scale and shift.
 double multiplied_params(const ModelConfig& config);
-/// Multiplications and additions of forward and backward for a token: 6 for each multiplied parameter, and with
-/// `attention` those of its products over the keys that a query sees.
+/// Multiplications and additions of forward and backward for a token: 6 for each multiplied parameter. `attention` adds
+/// its products over the keys that a query sees.
 double operations_per_token(const TrainingShape& training, bool attention);
 
 }  // namespace zerofleet::bench

@@ -25,7 +25,7 @@ Device device_from_name(const std::string& name);
 class ObjectFields;
 
 /// A struct with a field table: `template <class Fields> void fields(Fields& field)` calls `field("name", member)` for
-/// each field, with the values' names for an enum, or with a function that converts the name.
+/// each field. An enum has a third argument: the names of its values, or a function that converts a name.
 template <class T>
 concept HasFields = requires(T& object, ObjectFields& fields) { object.fields(fields); };
 

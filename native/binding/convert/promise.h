@@ -36,7 +36,7 @@ auto guarded(Napi::Env env, Body&& body) -> std::invoke_result_t<Body> {
   }
 }
 
-/// A native operation on a thread of libuv's pool: `work` must not touch JavaScript, `convert` runs back on the
+/// A native operation on a thread of libuv's pool, where `work` must not touch JavaScript. `convert` runs on the
 /// JavaScript thread and makes the value that the promise resolves to. Objects that `work` holds are released on the
 /// JavaScript thread, just before the promise settles: for JavaScript an operation runs exactly as long as its promise
 /// is pending.

@@ -10,8 +10,8 @@ namespace zerofleet::binding {
 /// Throws Error{"invalid_argument"} for a backend that is not known or not for this world and device.
 void check_backend(const std::string& backend, const TrainerConfig& config);
 
-/// Meets the other ranks of the session's world. Throws what the backends do, Error{"numerics_mismatch"} where this
-/// rank would compute with other bits than rank 0, Error{"device_unavailable"}.
+/// Connects this rank to the others of the session's world. Throws the errors of the backends and
+/// Error{"device_unavailable"}. Throws Error{"numerics_mismatch"} if the numerics fingerprint differs from rank 0's.
 TrainerComms connect_ranks(Session& session);
 
 }  // namespace zerofleet::binding

@@ -70,8 +70,8 @@ class Session {
     trainer_ = std::move(trainer);
   }
 
-  /// Refuses new operations, and ends one that waits for other ranks. Returns the trainer that is left to be freed,
-  /// which may take long: null where an operation frees it, or where there is none.
+  /// Refuses new operations, and aborts an operation that waits for other ranks. Returns the trainer for the caller to
+  /// free, which may take long. Returns null if there is none, or if a running operation will free it.
   std::unique_ptr<Trainer> close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

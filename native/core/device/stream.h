@@ -10,10 +10,10 @@ namespace zerofleet {
 
 class Event;
 
-/// A queue of work on one device: kernels and copies of a Context run in the order in which they were called, and those
-/// of different streams side by side. A CUDA call returns before its work is done; errors of the work itself come from
-/// a later call, at the latest from synchronize(). On the CPU every call works before it returns, and a stream is
-/// empty. Errors: as core/cuda/cuda_runtime.h says.
+/// A queue of work on one device. Kernels and copies of a Context run in the order of their calls, and concurrently
+/// with those of other streams. A CUDA call returns before its work is done; errors of the work itself come from a
+/// later call, at the latest from synchronize(). On the CPU every call works before it returns, and a stream is empty.
+/// Errors: as core/cuda/cuda_runtime.h says.
 class Stream {
  public:
   /// Exchanges between ranks are urgent: others wait for them.

@@ -21,8 +21,8 @@ struct ProcessIdentity {
   bool shares_with(const ProcessIdentity& other) const;
 };
 
-/// Zeroed memory that processes of one host map together. It has no name and no file system: it is gone when the last
-/// process has unmapped it or was killed, and no limit of /dev/shm applies to it. Throws Error{"out_of_memory"},
+/// Zeroed memory that processes of one host map together. It has no name and no file system, so no limit of /dev/shm
+/// applies. It is freed when the last process has unmapped it or was killed. Throws Error{"out_of_memory"},
 /// Error{"shared_memory_unavailable"} where the system refuses it.
 class SharedPages {
  public:

@@ -8,8 +8,8 @@
 
 namespace zerofleet {
 
-/// Waits for atomic values that change far more often than a thread waits for them: a change makes no system call
-/// unless a thread sleeps. (std::atomic::notify_all() of libstdc++ 12 makes one each time.)
+/// Waits for atomic values that change far more often than a thread waits for them. A change makes a system call only
+/// if a thread sleeps; std::atomic::notify_all() of libstdc++ 12 makes one each time.
 class WaitFor {
  public:
   /// Returns once `ready()` holds, which reads atomic values with sequential consistency.

@@ -7,9 +7,8 @@
 #include "kernels/common/matrix.h"
 
 // Operations of weight-decomposed adapters (DoRA, Liu et al. 2024): y = g · (x Vᵀ) + bias for V = W + scale · B A,
-// where g has a factor per output, its magnitude divided by the norm of its weights in V. The norm counts as a constant
-// in the gradient (section 4.3 of the paper; PEFT does the same), so that dV = g · dy, and dmagnitude = Σ dy · (x Vᵀ) /
-// norm.
+// where g has a factor per output, its magnitude divided by the norm of its weights in V. As in PEFT, the norm is a
+// constant in the gradient (section 4.3 of the paper). So dV = g · dy, and dmagnitude = Σ dy · (x Vᵀ) / norm.
 namespace zerofleet {
 
 /// V = W + scale · B A.

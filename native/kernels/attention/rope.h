@@ -18,8 +18,8 @@ namespace zerofleet {
 /// With longrope a sequence's length decides the frequencies of all its positions.
 class RopeTable {
  public:
-  /// kLongest: all sequences have the frequencies of the longest one, so the table has a row for each position.
-  /// kOwn: each sequence has those of its own length. Rows for long sequences stand behind those for short ones.
+  /// kLongest: all sequences use the frequencies of the longest one, so the table has a row for each position. kOwn:
+  /// each sequence uses the frequencies of its own length. The rows of long sequences follow the rows of short ones.
   enum class Lengths : std::uint8_t { kLongest, kOwn };
 
   /// num_positions: length of the longest sequence. rotary_dim: elements of a head that are rotated.

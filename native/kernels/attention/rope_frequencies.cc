@@ -27,8 +27,8 @@ std::vector<float> powers(std::int64_t rotary_dim, double theta) {
   return result;
 }
 
-/// Short waves stay. Waves longer than low_freq_factor allows are stretched by `factor`. Between these limits waves
-/// pass from one to the other in proportion to the turns that they make over the first training's length.
+/// Keeps wavelengths below length / high_freq_factor, and multiplies those above length / low_freq_factor by `factor`.
+/// Between these limits the frequency is interpolated by its number of turns over the first training's length.
 float llama3_frequency(float frequency, const RopeScaling& scaling) {
   const auto length = static_cast<double>(scaling.original_max_position_embeddings);
   const float wavelength = f32(kTwoPi) / frequency, factor = f32(scaling.factor);

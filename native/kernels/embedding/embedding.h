@@ -17,8 +17,8 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
 /// The same from a table that is packed as the right operand (D, V) of a product. CPUs only.
 void packed_embedding(const Context& ctx, const PackedMatrix& table, const Indices& tokens, const Matrix& rows);
 
-/// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from
-/// the one before it, then the end.
+/// order: the positions 0, 1 … sorted by token, then by position. starts: the index in `order` at which each distinct
+/// token begins, then the number of positions.
 struct SortedPositions {
   explicit SortedPositions(std::span<const std::int32_t> tokens);
   std::vector<std::int32_t> order, starts;
@@ -31,8 +31,8 @@ struct PositionGroups {
   std::int64_t count = 0;                // of tokens that occur
 };
 
-/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` added to the contents of
-/// dtable. drows: (M, D); dtable: (V, D) fp32. groups: those of the tokens; a CPU does not need them.
+/// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m. `accumulate` adds it to the contents of
+/// dtable. drows: (M, D). dtable: (V, D) fp32. groups: the tokens' groups, unused on a CPU.
 void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups,
                         const ConstMatrix& drows, const Matrix& dtable, bool accumulate);
 

@@ -18,8 +18,7 @@ struct ExpertGroups {
   std::vector<std::int64_t> first;   // (E + 1) the rows of expert e are [first[e], first[e + 1])
   std::vector<std::int64_t> tokens;  // (M · k) the token of each row
   std::vector<std::int64_t> rows;    // (M, k) the row of each pair
-  // The same in memory of a CUDA device, which groups by itself: the host does not know them, and does not wait for
-  // them.
+  // The same in memory of a CUDA device, which makes the groups itself. The host neither knows them nor waits for them.
   const std::int32_t* device_first = nullptr;
   const std::int32_t* device_tokens = nullptr;
   const std::int32_t* device_rows = nullptr;
@@ -39,8 +38,8 @@ ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> e
 /// 2 · rows + num_experts + 1 on a CUDA device, 0 on a CPU.
 std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64_t num_experts);
 
-/// The groups with one more row per token, behind the others and the last of its token, for gather_rows_backward().
-/// memory: (M · (k + 1)) on a CUDA device, as above.
+/// The groups with one more row per token, for gather_rows_backward(). These rows follow all others, each as the last
+/// of its token. memory: (M · (k + 1)) on a CUDA device, as above.
 ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> memory);
 
 /// Device memory for the groups that a CUDA device writes.

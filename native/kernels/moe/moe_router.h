@@ -10,9 +10,9 @@
 
 namespace zerofleet {
 
-/// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k experts with the largest
-/// probabilities (of equal ones that with the lower index). The weights are the chosen probabilities' shares of their
-/// sum. All spans lie in memory of the context's device.
+/// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k largest probabilities. Of equal
+/// probabilities the lower index is first. The weights are the chosen probabilities' shares of their sum. All spans lie
+/// in memory of the context's device.
 struct RouterForward {
   ConstMatrix logits;               // (M, E)
   std::int64_t experts_per_token;   // k
@@ -63,9 +63,9 @@ struct RouterSums {
 /// Adds one layer's tokens, on a CPU in rising order.
 void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
 
-/// The gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for all
-/// tokens that count and all layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros
-/// without tokens.
+/// The gradient of scale · load_balancing_loss with respect to each probability of an expert, for
+/// RouterBackward::dprobs. It is the same for all counted tokens and all layers. choices, gradient: (E) on the
+/// context's device. Without tokens it is 0.
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
                              double scale, std::span<float> gradient);
 

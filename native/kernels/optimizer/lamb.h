@@ -17,9 +17,9 @@ struct LambSums {
   std::span<double> updates;
 };
 
-/// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020) in two passes,
-/// since a parameter's step needs the norms of all of it. The moments m and v are in states[0] and states[1], and the
-/// scalars are those of the segment's group. The first pass moves the moments, for every element
+/// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020). It takes two
+/// passes, because a step needs the norms of the whole parameter. The moments m and v are in states[0] and states[1],
+/// and the scalars are those of the segment's group. The first pass moves the moments, for every element
 ///   g = grad × grad_factor;  m = flushed(m + (g - m)(1 - beta1));
 ///   v = flushed(v × beta2 + g × g × (1 - beta2))
 ///

@@ -24,8 +24,8 @@ struct OptimizerGroups {
   decltype(any_of(OptimizerUpdates{})) variant;
 };
 
-/// Moves every element of the segments as Update::apply() says (kernels/optimizer/formulas), with the scalars of its
-/// segment's group, in one pass over memory; then params = round(master), and the average moves (MovingAverage). Every
+/// Applies Update::apply() (kernels/optimizer/formulas) to every element of the segments, with the scalars of its
+/// segment's group, in one pass over memory. Then params = round(master), and the average moves (MovingAverage). Every
 /// device and instruction-set path gives equal bits. Throws Error{"invalid_argument"} for eps <= 0 where the update has
 /// one, which it divides by, and as check_segments() does.
 template <class Update>

@@ -53,8 +53,8 @@ class QuantizedMatrix {
 /// Error{"invalid_argument"} where shapes differ.
 void quantize(const Context& ctx, const ConstMatrix& source, QuantizedMatrix& target);
 
-/// Restores all elements: level · scale in fp32, rounded to nearest even where target has another dtype. Equal bits
-/// everywhere (of a NaN only that it is one). Throws Error{"invalid_argument"} where shapes differ.
+/// Restores all elements: level · scale in fp32, rounded to nearest even if target has another dtype. The bits are
+/// equal on all devices, except those of a NaN. Throws Error{"invalid_argument"} where shapes differ.
 void dequantize(const Context& ctx, const QuantizedMatrix& source, const Matrix& target);
 
 }  // namespace zerofleet

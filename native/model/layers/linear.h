@@ -14,8 +14,8 @@ namespace zerofleet {
 
 class Linear;
 
-/// The gradients of one Linear's parameters and the operand that they are computed with; shared by all layers. What is
-/// frozen in all of them has no room.
+/// The gradients of one Linear's parameters, and the operand of their products. All layers share this memory.
+/// Parameters that are frozen in every layer take none.
 struct LinearGradients {
   /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
   LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
@@ -32,9 +32,9 @@ struct LinearGradients {
   Tensor dlow;  // (M, low_size()) gradient of the adapter's low-rank rows
 };
 
-/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side. Their adapters add
-/// to them: the layer's own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to
-/// backward; empty where there is none.
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs are adjacent columns of y. Adapters add
+/// their terms: the layer's own adapter, or a served adapter of each row (Pass::adapted). `low`: the adapter's low-rank
+/// rows, kept from forward to backward; empty without an adapter.
 class Linear {
  public:
   /// Number of rows of x: the same in every call, or varying.

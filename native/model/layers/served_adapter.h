@@ -13,8 +13,8 @@
 
 namespace zerofleet {
 
-/// An adapter of some rows of a pass, beside others over one base. It has AdapterType::kLora, saves no modules, and has
-/// no expert's matrix among its targets: what it adds to a row is then a product of that row alone.
+/// An adapter of some rows of a pass; other rows may have other adapters over the same base. It has AdapterType::kLora,
+/// saves no modules, and targets no expert's matrix. So its term of a row is a product of that row alone.
 class ServedAdapter {
  public:
   /// Its parameters, in the order of their values. Throws Error{"adapter_not_servable"} for one that cannot be beside

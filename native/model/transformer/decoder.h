@@ -40,9 +40,10 @@ struct NextToken {
 /// Inference with the network of Transformer. A KvCache keeps the keys and values of all sequences, so that a new token
 /// costs one row of every product. There is no dropout. Not thread-safe.
 ///
-/// The logits of a sequence do not depend on the other sequences of a call, on how its tokens are divided among calls,
-/// or on the number of threads. On a CPU they have the bits of Transformer for the same tokens. On a CUDA device every
-/// call computes max_rows rows, because a library may sum in another order when the number of rows differs.
+/// The logits of a sequence depend neither on the other sequences of a call, nor on the division of its tokens among
+/// calls, nor on the number of threads. On a CPU they have the bits of Transformer for the same tokens. On a CUDA
+/// device every call computes max_rows rows, because a library may sum in another order when the number of rows
+/// differs.
 class Decoder {
  public:
   struct Limits {

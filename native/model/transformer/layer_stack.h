@@ -36,8 +36,8 @@ class LayerStack {
   Layer::Work& work() { return *work_; }
 
   /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on
-  /// return that of input(), unless all that comes before some layer is frozen: the backward ends there. `added` (M, D)
-  /// is overwritten.
+  /// return that of input(). If everything before a layer is frozen, the backward ends at that layer. `added` (M, D) is
+  /// overwritten.
   void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:

@@ -11,9 +11,9 @@ namespace zerofleet {
 /// The rows of a leaf that the output projection computes: those with a target. Other rows have no loss, and their
 /// gradients are zeros.
 ///
-/// Rows 2i and 2i + 1 are taken together, because products of bf16 add in pairs of rows: without rows that add zeros to
-/// it, the gradient of the weight keeps its bits on a CPU. At least one row without a target is among them, unless all
-/// rows are taken.
+/// Rows 2i and 2i + 1 are taken together, because CPU products of bf16 add pairs of rows. Leaving out pairs that add
+/// zeros keeps the bits of the weight's gradient. At least one row without a target is among them, unless all rows are
+/// taken.
 class TargetRows {
  public:
   /// targets: (M) of a leaf of `shape`. The number of rows is a multiple of `unit`, which is even, or M.

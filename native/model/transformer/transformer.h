@@ -58,11 +58,11 @@ struct TransformerOptions {
 
 /// A decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
 ///
-/// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
-/// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
-/// their gradients, are stored in that type. Products accumulate in fp32; norms, softmax and loss compute in fp32.
-/// Parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or
-/// NaN in the gradients. Not thread-safe: one call at a time.
+/// Every result is a function of parameters, tokens and instruction-set path alone. Tiles depend on shapes only, and
+/// threads never split a sum. In bf16 and fp16 the activations and the residual stream, and their gradients, are stored
+/// in that type. Products accumulate in fp32; norms, softmax and loss compute in fp32. Parameter gradients leave in
+/// fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the gradients. Not
+/// thread-safe: one call at a time.
 class Transformer {
  public:
   /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.

@@ -75,8 +75,8 @@ DEVICE_TEST_CASE(
   CHECK(third.waits == second.waits);
 }
 
-// A router's choices are known to the device alone: beside the waits of every leaf, the host waits for the load of all
-// layers once, when the leaf is over. Here both layers' forwards run twice.
+// Only the device knows a router's choices. Besides the waits of every leaf, the host waits once for the load of all
+// layers, at the end of the leaf. Here both layers' forwards run twice.
 DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choose, and no layer is waited for") {
   TinyJob job(DType::kBF16);
   job.config.device = kFirstGpu;

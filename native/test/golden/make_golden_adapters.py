@@ -3,11 +3,11 @@
     pip install torch transformers peft numpy
     python native/test/golden/make_golden_adapters.py [directory] [case ...]
 
-Each case is a pair of files as make_golden_families.py describes them, with adapters whose A and B are both random, and
-the gradients of what is trained only: of the factors, of DoRA's magnitudes, and of modules_to_save. transformers has
-the experts of Mixtral in one tensor, over which peft has no DoRA: its case is peft's formula written out. With a
-"quantization" peft computes over the matrices of layers as make_golden_quantize.py restores them; the file has them as
-they were.
+Each case is a pair of files as make_golden_families.py describes them. A and B of its adapters are both random. It has
+the gradients of trained parameters only: the factors, DoRA's magnitudes, and modules_to_save. The experts of Mixtral
+are one tensor in transformers, over which peft has no DoRA, so that case writes out peft's formula. With a
+"quantization" the file has the original matrices of the layers, and peft computes with them as make_golden_quantize.py
+restores them.
 """
 
 import copy

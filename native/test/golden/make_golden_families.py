@@ -6,11 +6,12 @@
 
 Each case is a pair of files as make_golden_model.py describes them, with one more kind of line:
     word KEY VALUE
+
 They hold the architecture that job-document/ reads from the model's config.json, parameters that bf16 can represent,
-tokens, targets (some ignored), the logits after the first sequence, the loss sum, with experts the auxiliary loss, and
-every gradient in float32, with names and shapes as save_pretrained writes them; and how far PyTorch's own passes in
-bf16 are from its float32 pass, per gradient: the larger of its two attentions, "eager" and "sdpa". Rotary frequencies
-stay float32 in all passes.
+tokens, and targets, some of which are ignored. The results are the logits after the first sequence, the loss sum, the
+auxiliary loss of experts, and every gradient in float32. Names and shapes are those that save_pretrained writes. For
+each gradient they also have the distance of PyTorch's own bf16 passes from its float32 pass: the larger one of its
+attentions "eager" and "sdpa". Rotary frequencies stay float32 in all passes.
 """
 
 import copy

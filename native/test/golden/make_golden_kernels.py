@@ -1,7 +1,8 @@
 """Writes rope_scaling.txt and load_balancing.txt: small numbers that transformers computes, for the tests of kernels.
 
 Run with any Python that has PyTorch and transformers:  python make_golden_kernels.py
-Each file has one line per fact, each a word followed by values, in decimals that read back to the same fp32.
+
+Each line of a file is a word and its values, in decimals that read back to the same fp32.
 
   rope_scaling.txt
     case NAME         begins a case

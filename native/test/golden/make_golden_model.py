@@ -10,8 +10,8 @@ and NAME.bin holds the tensors, little endian, one after the other.
 
 Cases:
   gqa_untied, mha_tied  one pass: parameters that bf16 can represent, tokens, targets (some ignored), the loss sum and
-                        every gradient in float32; and how far PyTorch's own passes in bf16, in fp16 and in fp16 with a
-                        loss scale are from its float32 pass, per gradient.
+                        every gradient in float32. For each gradient also the distances of PyTorch's own passes in
+                        bf16, in fp16, and in fp16 with a loss scale from its float32 pass.
   curve                 200 steps of AdamW in float32: initial parameters, the tokens of each step, losses and gradient
                         norms.
 """

@@ -1,13 +1,13 @@
 """Writes quantize.txt: quantized matrices by a reference in numpy, for the tests of kernels/quantize.
 
 Run with any Python that has numpy:  python make_golden_quantize.py
-Every operation is done in float64 and then rounded to float32: for sums, products and quotients of float32 that is the
-correctly rounded result in float32. The reference shares nothing with the kernels but the definition in
+
+Every operation is done in float64 and then rounded to float32, which is the correctly rounded result for sums, products
+and quotients of float32. The reference shares nothing with the kernels but the definition in
 kernels/quantize/formulas/blocks.h. Nearest levels are found by distances, the smallest first.
 
-The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper constructs them,
-and fails where one is further than 1e-6 from that. Where bitsandbytes is installed, it compares the codes of random
-blocks with its own.
+The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper does. It fails if
+a level differs by more than 1e-6. Where bitsandbytes is installed, it compares the codes of random blocks with its own.
 
 One line per fact, each a word followed by values:
   case NAME     begins a case

@@ -1,10 +1,11 @@
 """Writes scaler_deepspeed.txt: the scales that DeepSpeed's dynamic loss scaler goes through for given overflows.
 
-Without ZeRO (stage 0) the scale is moved by FP16_Optimizer itself, which knows no hysteresis and never refuses to go
-on; those cases have names that begin with stage0.
+Without ZeRO (stage 0) FP16_Optimizer itself changes the scale. It has no hysteresis and never refuses to continue. The
+names of these cases begin with stage0.
 
 Run with any Python that has PyTorch and DeepSpeed:  python make_golden_scaler.py [commit of DeepSpeed]
-The file has one line per fact, each a word followed by values; runs of equal values are written value:count.
+
+Each line of the file is a word and its values. Runs of equal values are written value:count.
 
   case NAME             begins a case
   options               initial_scale window hysteresis consecutive_hysteresis min_scale

@@ -1,15 +1,16 @@
 """Writes optimizers.txt: what reference implementations make of one small tensor in a few steps of every optimizer.
 
 Run with any Python that has PyTorch:  python make_golden_zero.py
-AdamW, Adam, Adagrad and SGD are torch.optim's (no foreach, no fused kernel), in fp32 and in fp64. Lion (Chen et al.,
-"Symbolic discovery of optimization algorithms", 2023, program 2) and LAMB (You et al., "Large batch optimization for
-deep learning", 2020, algorithm 2, with the trust ratio bounded below and above) are written out below, in fp64, and so
-is what DeepSpeed's FusedLamb computes (csrc/lamb/fused_lamb_cuda_kernel.cu): the trust ratio of an update without bias
-correction, and a step of lr * sqrt(1 - beta2^t) / (1 - beta1^t), or of lr with bias_correction false. Cases with
-`ema_decay` have a further state, `ema`: for torch's optimizers the average of an AveragedModel.
 
-Every line is a name followed by numbers in hexadecimal floating point, which is exact: `initial` and `grads` (steps,
-numel) for all cases, and per case its options, the parameter after every step, and the states after the last one.
+AdamW, Adam, Adagrad and SGD are torch.optim's (no foreach, no fused kernel), in fp32 and in fp64. The others are
+written out below, in fp64. Lion is program 2 of Chen et al., "Symbolic discovery of optimization algorithms", 2023.
+LAMB is algorithm 2 of You et al., "Large batch optimization for deep learning", 2020, with bounds of the trust ratio.
+DeepSpeed's FusedLamb (csrc/lamb/fused_lamb_cuda_kernel.cu) takes the trust ratio of an update without bias correction.
+Its step is lr * sqrt(1 - beta2^t) / (1 - beta1^t), or lr with bias_correction false. Cases with `ema_decay` have a
+further state, `ema`: for torch's optimizers the average of an AveragedModel.
+
+Every line is a name followed by numbers in hexadecimal floating point, which is exact. All cases share `initial` and
+`grads` (steps, numel). A case has its options, the parameter after every step, and the states after the last step.
 """
 
 from functools import partial

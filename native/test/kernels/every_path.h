@@ -17,8 +17,8 @@
 namespace zerofleet::test {
 
 /// Returns true if a sanitizer learns nothing new from a kernel on this path with this storage type, because another
-/// path or type makes the same accesses. The two 16-bit types differ in their conversions alone: fp16's are seen on the
-/// portable path, where they are arithmetic, and on the best one, where they are instructions. The path with AVX-512's
+/// path or type makes the same accesses. The two 16-bit types differ only in their conversions. fp16 is tested on the
+/// portable path, where they are arithmetic, and on the best path, where they are instructions. The path with AVX-512's
 /// instructions for bf16 differs from AVX-512's for bf16 alone. Threads share work in the same way for every type.
 inline bool is_repetition(CpuIsa isa, DType dtype) {
   if (kThreadSanitized) return dtype == DType::kF16;

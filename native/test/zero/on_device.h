@@ -15,8 +15,8 @@
 // The flat operations on arrays of a test in host memory, wherever the context computes.
 namespace zerofleet::test {
 
-/// Arrays of a test as an operation finds them: in place on a CPU; on other devices copies, as far from a multiple of
-/// 16 bytes as the original.
+/// Arrays of a test for an operation: the originals on a CPU, copies on other devices. A copy has the original's
+/// distance from a multiple of 16 bytes.
 class Mirror {
  public:
   explicit Mirror(const Context& context) : context_(context) {}

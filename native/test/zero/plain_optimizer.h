@@ -30,8 +30,8 @@ void plain_update(const OptimizerOptions& options, const PlainUpdate& update, Pl
 /// Moves the average, if there is one, after plain_update() and the rounding of the master.
 void plain_average(const OptimizerOptions& options, std::int64_t step, PlainTensor& tensor);
 
-/// Sums of squares in fp64 of the blocks of 4096 elements of a parameter, the last one filled up with zeros: 32 running
-/// sums by element index mod 32, then halves added.
+/// Sums of squares in fp64 of a parameter's blocks of 4096 elements, of which the last is padded with zeros. A block
+/// has 32 running sums by element index mod 32, whose halves are then added.
 std::vector<double> block_sums(const std::vector<float>& values);
 
 }  // namespace zerofleet::test

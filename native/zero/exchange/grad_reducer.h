@@ -24,9 +24,9 @@ struct GradRoute {
   StatePlacement& placement;
 };
 
-/// Reduces gradients to their owners. A full bucket is exchanged, and this rank adds the terms of its blocks to its
-/// shard, in an order that does not depend on the world size (see GradExchange). Runs on the communication thread,
-/// during backward.
+/// Reduces gradients to their owners. A full bucket is exchanged. This rank adds the terms of its blocks to its shard,
+/// in an order that does not depend on the world size (see GradExchange). Runs on the communication thread, during
+/// backward.
 class GradReducer {
  public:
   struct DTypes {

@@ -18,7 +18,7 @@ std::size_t bucket_bytes(const std::vector<PlannedPart>& plan, int rank, DType r
 }
 
 /// The schedule among the ranks that hold a part. With P expert sets, P consecutive ranks compute P consecutive leaves
-/// together, which are one leaf of the experts: so their numbering does not depend on the world size either.
+/// together. These are one leaf of the experts, so their numbering does not depend on the world size either.
 LeafSchedule schedule_of(const LeafSchedule& all, const ShardLayout& layout) {
   const std::int64_t num_sets = all.world_size() / layout.world_size();
   return {all.num_leaves() / num_sets, all.num_lanes() / num_sets, layout.world_size(), all.lane_group()};

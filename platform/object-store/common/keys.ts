@@ -2,9 +2,8 @@ import { ObjectStoreError } from './errors.js';
 import type { ByteRange } from './port.js';
 
 const MAX_KEY_LENGTH = 700;
-// ASCII only, no empty, '.' or '..' segment: such a key has the same bytes on every file system and in every
-// URL, sorts alike everywhere, and cannot leave a directory. A leading dot is reserved for the stores' own
-// files.
+// ASCII only, without empty, '.' and '..' segments. Such a key has the same bytes on every file system and in every
+// URL, sorts alike everywhere, and cannot leave a directory. A leading dot is reserved for the stores' own files.
 const KEY = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:\/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*$/;
 const PREFIX = /^[A-Za-z0-9._=/-]*$/;
 

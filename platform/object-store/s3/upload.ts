@@ -154,8 +154,8 @@ async function complete(
 }
 
 /**
- * Returns whether an ETag is that of an object of these parts. Servers that derive it from the parts end it with their
- * number; null for others.
+ * Returns whether an object's ETag was derived from these parts. Such an ETag ends with the number of parts; for any
+ * other ETag the answer is null.
  */
 function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean | null {
   const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');

@@ -1,8 +1,8 @@
 -- Shared by all commands: arguments and replies, keys, fencing.
 --
--- A command gets one key and one argument (core/library.ts). `prefix`, the key, is the prefix of every key of the store
--- (it contains the braces, so the whole store is one hash slot and a command may touch any of its keys). `call`, the
--- argument, is a JSON object with named fields. A command returns {'ok', ...} or {'error', code, message}; codes are
+-- A command gets one key and one argument (core/library.ts). The key, `prefix`, begins every key of the store. It
+-- contains the braces, so the whole store is one hash slot, and a command may touch any of its keys. The argument,
+-- `call`, is a JSON object with named fields. A command returns {'ok', ...} or {'error', code, message}; codes are
 -- those of contracts/errors.ts.
 --
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)

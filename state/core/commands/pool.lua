@@ -1,7 +1,7 @@
 -- The slots of a pool: workers that offer them, and jobs that hold them. Needs job.lua, state.lua.
 --
--- A job holds its slots as long as its lease lasts, or, before a worker has claimed it, as long as its allocation does:
--- the slots of a killed worker become free when the lease expires.
+-- A job holds its slots as long as its lease, before a worker claims it as long as its allocation. So the slots of a
+-- killed worker become free when the lease expires.
 
 -- Loads some fields of a record; load_job loads all of them.
 local function load_fields(id, names)

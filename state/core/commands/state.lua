@@ -56,8 +56,8 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes the scheduler's data of a waiting job, or, `delayed`, of one that begins to wait at `since`, to one hash, so
--- that the scheduler reads thousands of jobs at once. The data come from the current record: `job` may have been read
+-- Writes the scheduler's data of a waiting job into one hash, from which the scheduler reads thousands of jobs at once.
+-- A `delayed` job begins to wait at `since`. The data come from the current record, because `job` may have been read
 -- before a change.
 local function describe_waiting(id, job, since, delayed)
   local demand = { queued_at = since, delayed = delayed }
@@ -165,9 +165,9 @@ local function put_in_outbox(id, attempt, job, worker)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
--- Allocates slots to the next attempt of a job that waits, or waited until now, and hands it to the leader of its
--- ranks, `worker`, which has to claim it until `until_ms`. The caller has removed the job from the order of its pool,
--- and changes the pool's version.
+-- Allocates slots to the next attempt of a job that waits, or waited until now. `worker`, the leader of its ranks, has
+-- to claim the attempt until `until_ms`. The caller has removed the job from the order of its pool, and changes the
+-- pool's version.
 local function allocate(id, job, placements, worker, until_ms)
   redis.call('HDEL', waiting_key(job) .. '-jobs', id)
   redis.call('ZREM', prefix .. ':wait-deadlines', id)

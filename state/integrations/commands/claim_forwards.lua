@@ -1,5 +1,5 @@
--- Claims integrations that are due, those that have waited longest first. One whose job has written nothing since it
--- was forwarded is put off without a claim, until its `beat` if it has one.
+-- Claims due integrations, the longest waiting first. If a job has written nothing since its last forwarding, its
+-- integration is postponed without a claim, until its `beat` if it has one.
 --
 -- call: limit, look (integrations to look at), token, lease_ms, idle_ms
 -- Returns: ok, {job_id, index, seq, state, interrupted} …

@@ -1,6 +1,6 @@
--- Reads a pool at one moment, for the scheduler, after everything that is due: delayed jobs begin to wait, allocations
--- are taken back whose claim timed out or whose leader is draining, and expired workers are removed. A pool without a
--- worker and a job is removed as well, because any name may be a pool's.
+-- Reads a pool at one moment, for the scheduler. First it does everything that is due: delayed jobs begin to wait, and
+-- expired workers are removed. Allocations are revoked if their claim timed out or their leader is draining. A pool
+-- without workers and jobs is removed, because clients may choose any name of a pool.
 --
 -- call: pool, limit (of jobs that are moved per call)
 -- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (waiting and delayed jobs), [project + ' ' +

@@ -1,5 +1,5 @@
--- Counts a message as pending. Messages that the webhook's log has dropped are given up; in a project with too many
--- pending messages so are the oldest ones of the webhook that has the most.
+-- Counts a message as pending. Gives up messages that the webhook's log has dropped. In a project with too many pending
+-- messages it gives up the oldest ones of the webhook that has the most.
 --
 -- call: webhook_id, project, delivery_id, round, keep (maximum number of pending messages of the project)
 -- Returns: ok, position, failing, entry…

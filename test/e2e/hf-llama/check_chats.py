@@ -1,5 +1,5 @@
-"""Loads a model folder with its tokenizer in transformers; reports the number of assistant tokens in chats, the mean loss of
-these and of all tokens, and how the model goes on with a prompt when it takes the most likely token each time.
+"""Loads a model folder with its tokenizer in transformers. Reports the number of assistant tokens in chats, the mean
+loss of these and of all tokens, and the greedy continuation of a prompt.
 
     python check_chats.py FOLDER CHATS.jsonl PROMPT
 """

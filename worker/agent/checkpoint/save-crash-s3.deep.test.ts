@@ -1,7 +1,7 @@
 /**
- * Variant of save-crash.test.ts in which a save to S3 dies at each of its requests: each part of an upload, its begin
- * and end, every document, listing and deletion. The same is tested with a single failed request after which the
- * process continues.
+ * Variant of save-crash.test.ts in which a save to S3 dies at each of its requests: begin, parts and end of an upload,
+ * every document, listing and deletion. The same is tested with a single failed request after which the process
+ * continues.
  */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';

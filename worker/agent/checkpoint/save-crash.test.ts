@@ -1,5 +1,5 @@
 /**
- * Tests of a save that dies at each of its calls: the next load finds the previous or the new checkpoint, complete, and
+ * Tests of a save that dies at each of its calls. The next load finds the previous or the new checkpoint, complete, and
  * the next save removes all leftovers.
  */
 import t from 'tap';

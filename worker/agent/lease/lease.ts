@@ -20,9 +20,9 @@ interface LeaseOptions {
 const RETRY_MS = 250;
 
 /**
- * Right to run an attempt, kept by renewals. It is lost when another worker claimed the job (`stale_epoch`), or when
- * the store did not answer for the duration of the lease, because another worker may hold it then. `lost` is aborted at
- * that moment, and all work that depends on the lease must stop.
+ * Right to run an attempt, kept by renewals. It is lost when another worker has claimed the job (`stale_epoch`). It is
+ * also lost when the store did not answer for the duration of the lease, because another worker may hold the job then.
+ * `lost` is aborted at that moment, and all work that depends on the lease must stop.
  */
 export class Lease {
   readonly jobId: string;
@@ -70,7 +70,7 @@ export class Lease {
   }
 
   /**
-   * Confirms that the lease still holds. Call it before a write that the store cannot refuse: a process that was
+   * Confirms that the lease still holds. Call it before a write that the store cannot refuse. A process that was
    * stopped for longer than the lease may continue before its own clock reports the expiry. The reply contains the
    * control data.
    * @throws ZerofleetError the reason for which the lease was lost

@@ -1,5 +1,5 @@
 /**
- * Sends heartbeats and records the longest gap between them, because the receiver cannot know the reason for a gap: a
+ * Sends heartbeats and records the longest gap between them, because the receiver cannot know the reason for a gap. A
  * process that was stopped finds out here when it continues.
  */
 export class Heartbeat {

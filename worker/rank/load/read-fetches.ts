@@ -51,8 +51,8 @@ function read(
 }
 
 /**
- * Reused memory of one lane. New memory of a few MiB for each fetch would make V8, which counts external memory,
- * collect garbage every few fetches: half of a load's time with a large state.
+ * Reused memory of one lane. V8 counts external memory. New memory of a few MiB for each fetch would make it collect
+ * garbage every few fetches, half of a load's time with a large state.
  */
 class LaneMemory {
   private held = Buffer.alloc(0);

@@ -11,10 +11,10 @@ modes, after five steps, stage 2:
   fp16/global_step5                      Llama, fp16 with a dynamic loss scale that began at 2^20; three steps were
                                          skipped
 
-Every file stays as it was, pickle and zip layout included, but for one thing: of each 32-bit float of a storage of more
-than 16 elements deepspeed keeps the sign and the exponent, modes the sign alone (1 or -1). The same value becomes the
-same one in every file, so a raw checkpoint and the universal one that was made of it still hold equal numbers, and 5 MB
-become some hundred kB. Below fp16/, where the module is in fp16, all become zeros.
+Pickle and zip layout are DeepSpeed's. Only the values of storages with more than 16 elements are reduced, which makes
+some hundred kB of 5 MB. In deepspeed each 32-bit float keeps its sign and exponent, in modes its sign alone (1 or -1),
+and below modes/fp16/ all values are zeros. Equal values stay equal in all files, so a raw checkpoint still has the
+numbers of its universal one.
 """
 
 import io

@@ -1,6 +1,6 @@
-# Pools for different work: CPU machines that are always there for small jobs, single GPUs on Spot, and whole machines
-# with eight GPUs, close together in one zone, on demand, for jobs that must not wait. Only the named team knows the
-# name of the last pool (docs/access.md says what that is worth).
+# Three pools. Small jobs get CPU machines that always run; others get single GPUs on Spot. Jobs that must not wait get
+# whole machines with eight GPUs, on demand, close together in one zone. Only the named team knows the name of that pool
+# (see docs/access.md for the limits of that).
 module "zerofleet" {
   source = "../.."
 

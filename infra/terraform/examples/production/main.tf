@@ -1,6 +1,6 @@
-# For a team that trains every day: Redis that loses nothing, the API in three zones, GPU machines on Spot with
-# on-demand as the fall-back, everything encrypted with keys of one's own, alarms by mail, a budget for the day and one
-# for the month.
+# For a team that trains every day. Redis loses no acknowledged write, the API runs in three zones, and GPU machines are
+# on Spot with on-demand as the fall-back. The team's own keys encrypt everything, alarms arrive by mail, and a day and
+# a month have a budget each.
 module "zerofleet" {
   source = "../.."
 

@@ -1,5 +1,5 @@
-# Who gets these values waits until the network carries what they need: a task that starts earlier can't pull its image,
-# and a deployment of such tasks is broken off.
+# Users of these outputs wait until the network works. A task that starts earlier cannot pull its image, and its
+# deployment fails.
 
 output "vpc_id" {
   description = "The network."

@@ -27,9 +27,9 @@ locals {
 
   minute = 60
 
-  # A pool's jobs that wait for machines, a minute at a time: ranks that machines are wanted for, and jobs that the
-  # autoscaler wants no machines for, since they are larger than the pool or all its types are backed off. A queue goes
-  # to and fro between the two while a type is backed off, so neither of them alone lasts.
+  # Demand without machines, a value a minute: ranks whose machines have not come, and jobs for which the autoscaler
+  # requests none. Such a job is larger than the pool, or all types of the pool are backed off. While a type is backed
+  # off, a queue alternates between the two numbers, so the alarm needs their sum.
   waiting = "IF(desired > running, desired - running, 0) + refused"
 
   pool_alarms = [for pool, limits in var.pools : {

@@ -1,9 +1,9 @@
 locals {
   user = "${var.name}-app"
 
-  # The programs' own keys and channels, and no command that reads or changes the server's settings, except
-  # INFO, by which BullMQ reads the version, and those that find the primary in a cluster. CLIENT SETNAME names
-  # connections.
+  # Allows the programs' own keys and channels, and no command that reads or changes the server's settings. The
+  # exceptions are INFO, by which BullMQ reads the version, and the commands that find the primary in a cluster. CLIENT
+  # SETNAME names connections.
   access_string = "on ~{zf}* resetchannels &{zf}:* -@all +@read +@write +@string +@hash +@list +@set +@sortedset +@stream +@pubsub +@scripting +@transaction +@connection +@fast -@dangerous -@admin +info +cluster|keyslot +cluster|slots"
 
   # The password before the newest is accepted too: programs that have not been restarted since go on.

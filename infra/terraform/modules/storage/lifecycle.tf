@@ -1,5 +1,5 @@
-# Removes only unreferenced objects. Checkpoints, datasets and models are left to the programs: their retention is part
-# of the job document, and a rule by age would remove checkpoints that a job still needs.
+# Removes only unreferenced objects. No rule removes checkpoints, datasets or models. Their retention is part of the job
+# document, and a rule by age would remove checkpoints that a job still needs.
 resource "aws_s3_bucket_lifecycle_configuration" "this" {
   bucket = aws_s3_bucket.this.id
 

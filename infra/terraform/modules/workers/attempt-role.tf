@@ -1,10 +1,9 @@
-# Credentials for one attempt of one job. A session of this role carries the job's id as the tag
-# `zerofleet:job`, and as `zerofleet:from` that of the job whose checkpoint it begins with (its own,
-# where there is none). It writes that job's own folder, and reads datasets, models and the
-# checkpoints of the other one: its credentials give access to no other job, whatever session policy
-# they were requested with. The worker requests them with one that allows less: this dataset, these
-# models, this checkpoint. A host that answers for an uploaded model has the model's id in both tags:
-# it reads models, and no folder of a job is its own.
+# Credentials for one attempt of one job. The tag `zerofleet:job` of a session is the job's id. `zerofleet:from` is the
+# id of the job whose checkpoint it begins with, otherwise again its own. The session writes the folder of the first
+# job, and reads datasets, models and the checkpoints of the second one. Its credentials give access to no other job
+# under any session policy. The worker requests them with a narrower policy: this dataset, these models, this
+# checkpoint. For the answers of an uploaded model both tags are the model's id: the session reads models, and the
+# folder of no job.
 locals {
   attempt_role_name = "${var.name}-attempt"
   # Written out, since the worker's policy and this role's trust name each other.

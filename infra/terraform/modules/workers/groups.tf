@@ -107,8 +107,8 @@ resource "aws_autoscaling_group" "this" {
   ]
 }
 
-# A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the
-# state in its metadata, and the autoscaler completes the lifecycle action. Without that, the wait ends after
+# A machine waits here before it is terminated, while its worker saves and returns its jobs. The worker reads the state
+# from the machine's metadata, and the autoscaler completes the lifecycle action. Otherwise the wait ends after
 # `drain_seconds`.
 resource "aws_autoscaling_lifecycle_hook" "drain" {
   for_each               = local.groups

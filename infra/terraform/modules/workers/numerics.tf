@@ -1,6 +1,6 @@
-# Machines that compute the same bits. A job's ranks run on workers of one numerics fingerprint (docs/exactness.md), and
-# the autoscaler takes all machines of a group for alike: a group whose types differ would now and then start a machine
-# that no rank of the job can use.
+# Machines that compute the same bits. A job's ranks run on workers of one numerics fingerprint (docs/exactness.md). The
+# autoscaler assumes that all machines of a group are alike. With types that differ, it could start a machine that no
+# rank of the job can use.
 
 locals {
   # Paths of the native core, each of which has what those before it have.

@@ -18,9 +18,9 @@
 namespace zerofleet::cpu {
 namespace {
 
-/// In words of 4 bytes, each array rounded up to 64 bytes, with T = sequence_length, d = head_dim, steps(k) as
-/// Words::steps and panels(n) = n rounded up to 32: 2·panels(T)·steps(d) + panels(d)·steps(T) + 2·T·d + T/256. Never
-/// less than the forward's.
+/// Takes 2·panels(T)·steps(d) + panels(d)·steps(T) + 2·T·d + T/256 words of 4 bytes, each array rounded up to 64 bytes.
+/// T = sequence_length, d = head_dim, steps(k) is Words::steps and panels(n) is n rounded up to 32. The result is never
+/// below the forward's.
 struct BackwardHead {
   BackwardHead(Carver& carver, const AttentionShape& shape, const Words& words) {
     const std::int64_t length = shape.sequence_length, dim = shape.head_dim;

@@ -1,8 +1,8 @@
-// Attention on tensor cores, forward. A block of four warps has 128 query rows of one head, 32 a warp, so that each
-// fragment of keys and values that leaves shared memory serves two products. Over blocks of 64 keys, with m the largest
-// score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total. P is rounded
-// to the storage type before it is multiplied, total has what was not. While scores are made the values are on their
-// way, and while values are multiplied the next keys.
+// Attention on tensor cores, forward. A block of four warps has 128 query rows of one head, 32 a warp. So each fragment
+// of keys and values from shared memory serves two products. Over blocks of 64 keys, with m the largest score so far: P
+// = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total. P is rounded to the storage
+// type for the product; `total` sums unrounded values. The values are copied to shared memory while the scores are
+// computed, the next keys while the values are multiplied.
 //
 // A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many
 // multiply-adds. With 16 rows a warp it would be 16 times as many. At that ratio an A100's shared memory (128 bytes a

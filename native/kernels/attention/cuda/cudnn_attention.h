@@ -13,10 +13,9 @@
 
 namespace zerofleet::cudnn {
 
-/// Attention by cuDNN. The engine for a shape is chosen once: the first by the library's heuristic that is
-/// deterministic, keeps to max_workspace_bytes(), and computes a call whose results are known rightly (AttentionTrial).
-/// It depends on shapes, library and kind of device alone, so equal ranks choose alike. For one context's stream; not
-/// thread-safe.
+/// Attention by cuDNN. The engine for a shape is chosen once. It is the heuristic's first engine that is deterministic,
+/// fits into max_workspace_bytes(), and passes a trial with known results (AttentionTrial). It depends on shapes,
+/// library and kind of device alone, so equal ranks choose alike. For one context's stream; not thread-safe.
 class Attention {
  public:
   /// Scores of a backward that are in memory at once. kernelMemory() of job-document/estimate has the same.

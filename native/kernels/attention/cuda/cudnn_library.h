@@ -147,9 +147,8 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Refusal where a status says that the library does not support what was asked for. Throws
-/// Error{"device_failed"} for every other failure: one that depends on this machine, which would make a rank choose
-/// unlike the others.
+/// Throws Refusal if cuDNN does not support the request. Throws Error{"device_failed"} for every other failure, because
+/// a failure of this machine must not make its rank choose another kernel than the other ranks.
 void check(const Library& library, Status status, const char* call);
 /// True for a message about something that this machine lacks, such as the compiler that the library needs.
 bool is_about_machine(const std::string& message);

@@ -1,6 +1,6 @@
-// Attention of new tokens over kept keys and values: a block per query and head, tile by tile of its keys, with the
-// largest score so far as the reference. Tiles begin at the first key that the query sees, so its result depends on
-// nothing else. A page has kPageTokens rows of all key/value heads.
+// Attention of new tokens over the KV cache. A block computes one query and head, tile by tile of its keys, relative to
+// the largest score so far. Tiles begin at the first key that the query sees, so its result depends on nothing else. A
+// page has kPageTokens rows of all key/value heads.
 #include <cmath>
 
 #include "core/device/context.h"

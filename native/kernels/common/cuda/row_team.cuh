@@ -81,8 +81,8 @@ void with_row_team(std::int64_t cols, const Body& body) {
   body(RowTeam<kRowThreads>{});
 }
 
-/// Calls body(HeldRow{}) where up to kElements elements of a row for each thread of its team are enough, else
-/// body(LoopedRow{}). A quarter of them where that is enough: it takes fewer registers.
+/// Calls body(HeldRow{}) if kElements elements for each thread of its team cover a row, else body(LoopedRow{}). Short
+/// rows get a HeldRow of a quarter as many elements, which takes fewer registers.
 template <int N, int kElements, class Body>
 void with_row(std::int64_t cols, bool aligned, const Body& body) {
   with_row_team(cols, [&]<class Team>(Team) {

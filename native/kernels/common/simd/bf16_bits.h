@@ -13,8 +13,8 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-/// An element of bfloat16 that is rounded by these operations on every path, to tell it from the uint16_t of vec.h,
-/// whose rounding flushes subnormals where the instruction does.
+/// A bfloat16 that the functions below round with equal bits on every path. The uint16_t of vec.h is another type,
+/// because its rounding flushes subnormals where the instruction does.
 struct Bf16 {
   uint16_t bits;
 };

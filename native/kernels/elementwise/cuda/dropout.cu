@@ -1,5 +1,5 @@
-// Dropout: four draws are one call of Philox, for elements that lie 16 apart, so a thread has four neighbours of each
-// of them: 16 elements, read and written once.
+// Dropout. One call of Philox makes four draws, for elements that are 16 apart. So a thread has four neighbours of
+// each: 16 elements, read and written once.
 #include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"

@@ -1,6 +1,6 @@
 // Embeddings: rows of the table are copied; their gradients are added up by token. The host, which knows the tokens,
-// sorts the positions beforehand, so that each token that occurs has threads of its own, and no two of them write the
-// same element.
+// sorts the positions beforehand. So each distinct token has threads of its own, and no two of them write the same
+// element.
 #include "core/device/context.h"
 #include "kernels/common/cuda/copy_rows.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

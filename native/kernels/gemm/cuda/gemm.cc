@@ -1,5 +1,5 @@
-// Products by cuBLASLt; by a kernel of our own where it is not there or does not take one, and by another one where
-// shapes differ from call to call.
+// Matrix products by cuBLASLt. The plain kernel computes products that cuBLASLt does not support, or all without it.
+// The tile kernel computes products whose shapes vary between calls.
 #include "kernels/gemm/gemm.h"
 
 #include <memory>

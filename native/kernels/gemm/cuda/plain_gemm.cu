@@ -1,6 +1,6 @@
-// A plain matrix product for all shapes and types: 64 × 64 elements of C a block, 4 × 4 a thread, one chain of fused
-// multiply-adds in rising k for each. It has no tensor cores in it; it serves where there is no cuBLASLt, and what that
-// library does not take. And what follows a product whose B has several parts.
+// A plain matrix product for all shapes and types. A block has 64 × 64 elements of C, a thread 4 × 4. An element is one
+// chain of fused multiply-adds in rising k. It uses no tensor cores, and serves products that cuBLASLt does not
+// support, or all without it. The file also has the kernels that follow a product whose B has several parts.
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/gemm/cuda/plain_gemm.h"

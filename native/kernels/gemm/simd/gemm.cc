@@ -65,8 +65,8 @@ struct Index {
   static constexpr int value = kValue;
 };
 
-/// body(Index<0>) … body(Index<kEnd − 1>). Loops over a tile's sums are unrolled by the language, not left to the
-/// optimizer: one index that is not a constant, and all sums would live in memory.
+/// body(Index<0>) … body(Index<kEnd − 1>). Templates unroll the loops over a tile's sums, not the optimizer. With one
+/// index that is not a constant, all sums would live in memory.
 template <int kEnd, int kBegin = 0, class Body>
 ZF_INLINE void unroll(const Body& body) {
   if constexpr (kBegin < kEnd) {

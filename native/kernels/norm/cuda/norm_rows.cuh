@@ -26,7 +26,8 @@ struct NormForward {
   float eps;
   bool aligned;
 
-  /// Calls body(s) for this thread's part of a row of s, rounded to T, stores that, and holds it where it can be.
+  /// Calls body(s) for this thread's elements of a row of s, rounded to T. Stores them, and keeps them in `held` if Row
+  /// allows.
   template <class Row, int kAccesses, class Body>
   __device__ void sweep_sums(std::int64_t row, Lanes<kWidth<T>> (&held)[kAccesses], const Body& body) const {
     constexpr int N = kWidth<T>;
@@ -41,8 +42,8 @@ struct NormForward {
       body(s);
     });
   }
-  /// Calls body(columns, s) for the same after that. What is not held each thread reads where it has written it itself;
-  /// beyond the row it is `other`.
+  /// Then calls body(columns, s) for the same elements. Each thread rereads from memory the elements that it wrote and
+  /// did not keep; past the row's end the value is `other`.
   template <class Row, int kAccesses, class Body>
   __device__ void sweep_again(std::int64_t row, const Lanes<kWidth<T>> (&held)[kAccesses], float other,
                               const Body& body) const {

@@ -1,5 +1,5 @@
-// A libcuda.so.1 without a GPU, so that any machine can ask the real cuDNN which graphs it knows. cuDNN looks for these
-// functions, and calls none that matters for that.
+// A libcuda.so.1 without a GPU, so that any machine can query the graphs of the real cuDNN. The library looks up these
+// functions, and calls none that matters for the query.
 #define ZF_EXPORT extern "C" __attribute__((visibility("default")))
 #define ZF_NO_DEVICE(name) \
   ZF_EXPORT int name() { return 100; }

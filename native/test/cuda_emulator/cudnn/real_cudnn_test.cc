@@ -1,6 +1,6 @@
-// The graphs of attention beside the real cuDNN, where one is there: since 9.8 it says for a described device which
-// engines it has for a graph, without a GPU. ZF_TEST_CUDNN names its file; libcublasLt and libnvrtc must lie where
-// NVIDIA's packages put them, or on LD_LIBRARY_PATH.
+// The graphs of attention with the real cuDNN, if it is installed. Since 9.8 it lists the engines of a graph for a
+// described device, without a GPU. ZF_TEST_CUDNN names its file; libcublasLt and libnvrtc must lie where NVIDIA's
+// packages put them, or on LD_LIBRARY_PATH.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 

@@ -33,8 +33,8 @@ DEVICE_TEST_CASE("families: fp32 logits, loss and every gradient match transform
 }
 
 // PyTorch's error is one draw of a rounding noise, and for a vector of 32 elements draws differ. So the error of a
-// single gradient may be twice PyTorch's. The error of all together may exceed PyTorch's by a tenth: its sums differ by
-// a quarter between OLMo 2 and OLMo 3, which round at the same points. Ours round less often.
+// single gradient may be twice PyTorch's. The total error may exceed PyTorch's by a tenth. PyTorch's own totals differ
+// by a quarter between OLMo 2 and OLMo 3, which round at the same points. Ours round less often.
 DEVICE_TEST_CASE("families: bf16 gradients are as close to fp32 as PyTorch's bf16 gradients are") {
   on_every_family(DType::kBF16, [](const GoldenFile& golden, GoldenModel& model) {
     const GoldenPass pass = model.run();

@@ -55,8 +55,8 @@ void check_ownership(const ShardLayout& layout) {
   }
 }
 
-/// The slices of all ranks cover every element of every parameter once; those of one rank ascend, don't touch within a
-/// parameter, and lie where the shard has the block.
+/// The slices of all ranks cover every element of every parameter once. The slices of one rank ascend, do not touch
+/// within a parameter, and have the offsets of their blocks in the shard.
 void check_slices(const ShardLayout& layout) {
   std::vector<std::vector<int>> covered;
   for (std::size_t param = 0; param < layout.num_params(); ++param) {
