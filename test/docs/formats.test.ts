@@ -22,10 +22,10 @@ function run(python: string, args: readonly string[]): string {
 
 t.test('the order of sequences', async (t) => {
   const [, seed, epoch, list] =
-    /`data\.seed: (\d+)`, ten sequences.*?epoch (\d+) reads the sequences ([\d, ]+)\./s.exec(
+    /`data\.seed: (\d+)`, ten\s+sequences.*?epoch\s+(\d+)\s+reads\s+the\s+sequences\s+([\d,\s]+)\./s.exec(
       page('data.md'),
     ) ?? [];
-  const order = list?.split(', ').map(Number);
+  const order = list?.split(/,\s+/).map(Number);
   // Same numbers as in native/test/data/sample_permutation_test.cc.
   t.strictSame(order, [3, 1, 0, 6, 7, 4, 8, 2, 9, 5]);
   const positions = Array.from({ length: 10 }, (_, position) => position);
