@@ -119,3 +119,21 @@ TEST_CASE("own lengths: gradients are the sum of those of each sequence") {
     }
   });
 }
+
+TEST_CASE("own lengths: equal sequences have masks of their own in attention") {
+  Machine machine(best_cpu_isa(), 2);
+  for (const double dropout : {0.0, 0.5}) {
+    ModelConfig config = family_configs().front().config;
+    config.embedding_dropout = config.residual_dropout = 0;
+    config.attention_dropout = dropout;
+    RandomModel leaf(machine.ctx, config, DType::kF32, {}, {3, kRoom});
+    const std::vector<std::int32_t> lengths{17, 17, 61};
+    for (std::size_t i = 0; i < leaf.tokens.size(); ++i) {
+      const std::size_t position = i % kRoom;
+      if (i < 2 * kRoom) leaf.tokens[i] = leaf.tokens[position];
+      leaf.targets[i] = static_cast<std::int32_t>(position) < lengths[i / kRoom] ? leaf.tokens[position] : -100;
+    }
+    const std::vector<SequenceScore> scores = leaf_pass_of(leaf).scores;
+    CHECK((scores[0].log_prob == scores[1].log_prob) == (dropout == 0));
+  }
+}
