@@ -30,8 +30,9 @@ std::vector<float> transposed(const AdapterFactors& adapter) {
   return result;
 }
 
-/// Calls take(i, output, v) for the i-th of the values and its element v of V. A row of V is the matrix's row plus a
-/// sum over the rank: elements of one factor times rows of the other, A for (out, in) and Bᵀ for (in, out).
+/// Calls take(i, output, v) for the i-th of the values and its element v of V. V adds to a row of the matrix the rows
+/// of one factor, each times an element of the other one. The rows are those of A for (out, in), and of Bᵀ for (in,
+/// out).
 template <class Take>
 void for_each_row(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values, const Take& take) {
   check(adapter, begin, values.size());
