@@ -1,7 +1,7 @@
 /** Works on sweeps: looks at their jobs, decides, and changes the jobs. Several servers may do it concurrently. */
 import { isDeepStrictEqual } from 'node:util';
 import { isFinal, type Job, type SweepRun } from '../../contracts/index.js';
-import { deletedKey, specKey } from '../../formats/checkpoint/layout.js';
+import { deletedKey, desiredKey } from '../../formats/checkpoint/layout.js';
 import { lossOf } from '../../job-document/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
@@ -63,7 +63,7 @@ async function jobsOf({ store, objects }: Stores, runs: readonly SweepRun[]): Pr
     jobs.set(id, job);
     if (
       job === null &&
-      (await objects.head(specKey(id))) !== null &&
+      (await objects.head(desiredKey(id))) !== null &&
       (await objects.head(deletedKey(id))) === null
     )
       return null;

@@ -114,5 +114,7 @@ async function act(
   else if (job.state === 'pausing') return false;
   else if (job.state === 'paused')
     await queueAgain(stores, job, 'paused', () => store.resumeJob(job.id, condition));
+  // Another server may have paused the job since it was read.
+  else return (await store.getJob(job.id))?.state_version === job.state_version;
   return true;
 }

@@ -3,6 +3,7 @@ import type { FieldError, FieldErrorCode, Warning } from '../../contracts/index.
 import { nearestName } from '../../contracts/nearest-name.js';
 import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
+import { isWithin, type Range, rangeText } from './range.js';
 
 /** Documentation of a field: a row of the tables of docs/models.md. */
 export interface FieldFact {
@@ -20,14 +21,6 @@ interface Options<T> {
   aliases?: readonly string[];
   fallback?: T;
   fallbackText?: string;
-}
-
-interface Range {
-  min?: number;
-  max?: number;
-  /** Exclusive bounds. */
-  above?: number;
-  below?: number;
 }
 
 type Numeric<T> = Options<T> & Range;
@@ -289,23 +282,4 @@ export class ConfigReader {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isWithin(value: number, { min, max, above, below }: Range): boolean {
-  return (
-    value >= (min ?? -Infinity) &&
-    value <= (max ?? Infinity) &&
-    value > (above ?? -Infinity) &&
-    value < (below ?? Infinity)
-  );
-}
-
-function rangeText(type: string, { min, max, above, below }: Range): string {
-  const bounds = [
-    min === undefined ? '' : `≥ ${min}`,
-    above === undefined ? '' : `> ${above}`,
-    max === undefined ? '' : `≤ ${max}`,
-    below === undefined ? '' : `< ${below}`,
-  ];
-  return [type, bounds.filter(Boolean).join(', ')].filter(Boolean).join(' ');
 }

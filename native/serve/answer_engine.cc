@@ -14,13 +14,11 @@ namespace {
 
 constexpr std::int64_t kMaxRows = 128;  // tokens of a pass; the prefill of a longer prompt takes several passes
 
-std::int64_t pages_for(std::int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
-
 Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Limits& limits) {
   require(limits.max_sequences >= 1 && limits.max_sequences <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
           "an engine takes 1 to " + std::to_string(kMaxRows) + " sequences at once, and needs room for a token");
   const std::int64_t length = std::min({config.max_position_embeddings, limits.cache_tokens, limits.max_length});
-  return {kMaxRows, limits.max_sequences, length, pages_for(limits.cache_tokens)};
+  return {kMaxRows, limits.max_sequences, length, (limits.cache_tokens + kPageTokens - 1) / kPageTokens};
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
       config_(config),
       num_set_(specs_.size(), 0),
       decoder_(context_, config, dtype, decoder_limits(config, limits)),
-      cache_(decoder_.limits().num_pages) {
+      scheduler_(config.rope_scaling, {kMaxRows, limits.max_sequences, decoder_.limits().num_pages}) {
   std::vector<const std::byte*> pointers;
   for (const ParamSpec& spec : specs_) {
     params_.emplace_back(device, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
@@ -106,11 +104,7 @@ std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<c
 
 void AnswerEngine::remove_adapter(std::int32_t adapter) {
   const auto uses_adapter = [&](const SequenceRequest& request) { return request.adapter == adapter; };
-  for (Sequence& sequence : running_) {
-    if (uses_adapter(sequence.request)) release(sequence);
-  }
-  std::erase_if(running_, [&](const Sequence& sequence) { return uses_adapter(sequence.request); });
-  std::erase_if(waiting_, [&](const Sequence& sequence) { return uses_adapter(sequence.request); });
+  scheduler_.drop(uses_adapter);
   const std::lock_guard lock(mutex_);
   std::erase_if(arrived_, uses_adapter);
   adapters_.erase(adapter);
@@ -167,115 +161,10 @@ void AnswerEngine::receive_requests() {
     cancelled.swap(cancelled_);
     allowed.swap(allowed_);
   }
-  const auto is_cancelled = [&](const Sequence& sequence) {
-    return std::ranges::find(cancelled, sequence.request.id) != cancelled.end();
-  };
-  for (Sequence& sequence : running_) {
-    if (is_cancelled(sequence)) release(sequence);
-  }
-  std::erase_if(running_, is_cancelled);
-  std::erase_if(waiting_, is_cancelled);
-  for (SequenceRequest& request : arrived) {
-    Sequence sequence;
-    sequence.tokens = request.prompt;
-    sequence.request = std::move(request);
-    waiting_.push_back(std::move(sequence));
-  }
-  const auto set_mask = [&](Sequence& sequence) {
-    if (const auto found = allowed.find(sequence.request.id); found != allowed.end()) sequence.mask = found->second;
-  };
-  std::ranges::for_each(running_, set_mask);
-  std::ranges::for_each(waiting_, set_mask);
-}
-
-/// Moves waiting sequences to running_ while the KV cache has room for their tokens.
-void AnswerEngine::admit() {
-  while (!waiting_.empty() && std::ssize(running_) < decoder_.limits().max_sequences) {
-    Sequence& sequence = waiting_.front();
-    sequence.page_table = cache_.take_prefix(cache_tree(sequence), sequence.tokens);
-    const std::int64_t num_missing = pages_for(std::ssize(sequence.tokens)) - std::ssize(sequence.page_table);
-    if (!running_.empty() && num_missing > cache_.num_available()) {
-      release(sequence);
-      return;
-    }
-    sequence.num_published = std::ssize(sequence.page_table);
-    sequence.num_computed = sequence.num_published * kPageTokens;
-    if (sequence.cached_tokens < 0) sequence.cached_tokens = sequence.num_computed;
-    running_.push_back(std::move(sequence));
-    waiting_.pop_front();
-  }
-}
-
-void AnswerEngine::release(Sequence& sequence) {
-  for (const std::int32_t page : sequence.page_table) cache_.release(page);
-  sequence.page_table.clear();
-  sequence.num_computed = sequence.num_published = sequence.num_scheduled = 0;
-}
-
-/// Keys and values depend on the adapter and on the rotary frequencies.
-std::int32_t AnswerEngine::cache_tree(const Sequence& sequence) const {
-  return 2 * sequence.request.adapter + (config_.rope_scaling.is_long(std::ssize(sequence.tokens)) ? 1 : 0);
-}
-
-void AnswerEngine::append(Sequence& sequence, std::int32_t token) {
-  const std::int32_t tree = cache_tree(sequence);
-  sequence.tokens.push_back(token);
-  if (cache_tree(sequence) != tree) release(sequence);
-}
-
-void AnswerEngine::preempt(std::size_t index) {
-  release(running_[index]);
-  waiting_.push_front(std::move(running_[index]));
-  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-}
-
-/// Allocates pages for the first `num_tokens` tokens, and preempts sequences that were admitted later where it must.
-/// Returns false if that is not enough.
-bool AnswerEngine::allocate_pages(std::size_t index, std::int64_t num_tokens) {
-  while (std::ssize(running_[index].page_table) < pages_for(num_tokens)) {
-    if (const auto page = cache_.allocate()) {
-      running_[index].page_table.push_back(*page);
-    } else if (index + 1 < running_.size()) {
-      preempt(running_.size() - 1);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-void AnswerEngine::schedule_rows(std::size_t index, std::int64_t count) {
-  if (allocate_pages(index, running_[index].num_computed + count)) {
-    running_[index].num_scheduled = count;
-  } else {
-    preempt(index);
-  }
-}
-
-/// Decode comes first, one row per sequence. The remaining rows go to prefill, in order of admission.
-void AnswerEngine::schedule() {
-  std::int64_t left = decoder_.limits().max_rows;
-  for (Sequence& sequence : running_) sequence.num_scheduled = 0;
-  for (std::size_t index = 0; index < running_.size(); ++index) {
-    if (running_[index].num_uncomputed() == 1 && running_[index].num_ready() == 1) schedule_rows(index, 1);
-  }
-  for (const Sequence& sequence : running_) left -= sequence.num_scheduled;
-  for (std::size_t index = 0; index < running_.size() && left > 0; ++index) {
-    if (running_[index].num_scheduled > 0) continue;
-    const std::int64_t count = std::min(left, running_[index].num_ready());
-    if (count > 0) schedule_rows(index, count);
-    left -= count;
-  }
-}
-
-void AnswerEngine::publish(Sequence& sequence) {
-  for (; sequence.num_published < sequence.num_computed / kPageTokens; ++sequence.num_published) {
-    const auto index = static_cast<std::size_t>(sequence.num_published);
-    const auto tokens = std::span<const std::int32_t>(sequence.tokens).subspan(index * kPageTokens, kPageTokens);
-    std::vector<std::int32_t>& pages = sequence.page_table;
-    const std::int32_t parent = index == 0 ? KvCacheManager::root_of(cache_tree(sequence)) : pages[index - 1];
-    pages[index] = cache_.publish(parent, tokens, pages[index]);
-  }
+  scheduler_.drop(
+      [&](const SequenceRequest& request) { return std::ranges::find(cancelled, request.id) != cancelled.end(); });
+  for (SequenceRequest& request : arrived) scheduler_.add(std::move(request));
+  scheduler_.set_masks(allowed);
 }
 
 DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) const {
@@ -302,27 +191,15 @@ DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) c
   return result;
 }
 
-/// Returns the sequences with rows in this step, ordered by adapter.
-std::vector<AnswerEngine::Sequence*> AnswerEngine::scheduled_sequences() {
-  std::vector<Sequence*> sequences;
-  for (Sequence& sequence : running_) {
-    if (sequence.num_scheduled > 0) sequences.push_back(&sequence);
-  }
-  std::ranges::stable_sort(sequences, {}, [](const Sequence* sequence) { return sequence->request.adapter; });
-  return sequences;
-}
-
 std::vector<DrawnToken> AnswerEngine::step() {
   if (!unset_.empty()) {
     const auto unset = std::ranges::mismatch(num_set_, specs_, {}, {}, &ParamSpec::numel).in2;
     throw Error("invalid_argument", "parameter " + unset->name + " was not set");
   }
   receive_requests();
-  admit();
-  schedule();
   std::vector<SequenceRows> rows;
   std::vector<Sequence*> drawing;
-  for (Sequence* sequence : scheduled_sequences()) {
+  for (Sequence* sequence : scheduler_.schedule()) {
     const auto first = static_cast<std::size_t>(sequence->num_computed);
     const auto tokens = std::span<const std::int32_t>(sequence->tokens)
                             .subspan(first, static_cast<std::size_t>(sequence->num_scheduled));
@@ -339,23 +216,14 @@ std::vector<DrawnToken> AnswerEngine::step() {
     const auto i = static_cast<std::size_t>(index);
     drawn[i] = draw(*drawing[i], next[i]);
   });
-  for (Sequence& sequence : running_) {
-    sequence.num_computed += sequence.num_scheduled;
-    publish(sequence);
-  }
+  scheduler_.finish_rows();
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    drawing[i]->mask.clear();
     if (drawn[i].finish != Finish::kNone)
-      release(*drawing[i]);
+      scheduler_.end(*drawing[i]);
     else
-      append(*drawing[i], drawn[i].drawn.token);
+      scheduler_.append(*drawing[i], drawn[i].drawn.token);
   }
-  const auto has_ended = [&](const Sequence& sequence) {
-    return std::ranges::any_of(drawn, [&](const DrawnToken& token) {
-      return token.id == sequence.request.id && token.finish != Finish::kNone;
-    });
-  };
-  std::erase_if(running_, has_ended);
+  scheduler_.remove_ended();
   return drawn;
 }
 

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -17,22 +15,9 @@
 #include "core/threads/thread_pool.h"
 #include "model/layers/served_adapter.h"
 #include "model/transformer/decoder.h"
-#include "serve/kv_cache_manager.h"
-#include "serve/token_draw.h"
+#include "serve/sequence_scheduler.h"
 
 namespace zerofleet {
-
-/// One sequence to generate: a prompt, and how to continue it.
-struct SequenceRequest {
-  std::uint64_t id = 0;  // unique among live requests; never reused
-  std::vector<std::int32_t> prompt;
-  std::int64_t max_tokens = 64;
-  std::vector<std::int32_t> end_tokens;  // the sequence ends with the first of these that is drawn
-  std::int64_t top_log_probs = 0;        // most likely tokens to report with each drawn token
-  std::int32_t adapter = 0;              // returned by add_adapter(); 0: the model alone
-  DrawOptions draw;
-  bool is_constrained = false;  // each token waits for allow()
-};
 
 /// Why a sequence ends with a token.
 enum class Finish : std::uint8_t { kNone, kEndToken, kLength };
@@ -111,35 +96,8 @@ class AnswerEngine {
   std::vector<DrawnToken> step();
 
  private:
-  struct Sequence {
-    SequenceRequest request;
-    std::vector<std::int32_t> tokens;      // of the prompt and drawn
-    std::vector<std::int32_t> page_table;  // pages of the KV cache, in order
-    std::int64_t num_computed = 0;         // tokens whose keys and values are in the KV cache
-    std::int64_t num_published = 0;        // pages
-    std::int64_t num_scheduled = 0;        // rows in this step
-    std::int64_t cached_tokens = -1;       // -1: not admitted yet
-    TokenMask mask;                        // for the next token of a constrained sequence
-
-    std::int64_t num_uncomputed() const { return std::ssize(tokens) - num_computed; }
-    /// Rows that may be computed now: without a mask, not the one that a constrained token is drawn from.
-    std::int64_t num_ready() const { return num_uncomputed() - (request.is_constrained && mask.empty() ? 1 : 0); }
-    std::span<const std::int32_t> drawn() const { return std::span(tokens).subspan(request.prompt.size()); }
-    std::int64_t num_drawn() const { return std::ssize(drawn()); }
-  };
-
   void use_params(int layer);
   void receive_requests();
-  void admit();
-  void schedule();
-  void schedule_rows(std::size_t index, std::int64_t count);
-  bool allocate_pages(std::size_t index, std::int64_t num_tokens);
-  void preempt(std::size_t index);
-  void release(Sequence& sequence);
-  std::int32_t cache_tree(const Sequence& sequence) const;
-  void append(Sequence& sequence, std::int32_t token);
-  std::vector<Sequence*> scheduled_sequences();
-  void publish(Sequence& sequence);
   void convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const;
   DrawnToken draw(const Sequence& sequence, const NextToken& next) const;
 
@@ -153,9 +111,7 @@ class AnswerEngine {
   std::vector<std::int64_t> num_set_;  // elements of each parameter
   std::map<int, std::int64_t> unset_;  // number of incomplete parameters by layer
   Decoder decoder_;
-  KvCacheManager cache_;
-  std::deque<Sequence> waiting_;
-  std::vector<Sequence> running_;  // in order of admission
+  SequenceScheduler scheduler_;
   std::int32_t last_adapter_ = 0;
 
   std::mutex mutex_;  // guards the members below; step() reads adapters_ without it

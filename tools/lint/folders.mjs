@@ -67,7 +67,7 @@ export function largeFolders(files) {
 
 /** @param {string[]} rooms top-level folders with TypeScript */
 export function folderProblems(rooms) {
-  const accept = (path) => path.endsWith('/') || /\.(ts|mjs|lua)$/.test(path);
+  const accept = (path) => path.endsWith('/') || /\.(tsx?|mjs|lua)$/.test(path);
   const files = listFiles(rooms, accept);
   const products = files.filter((file) => file.endsWith('.ts') && isProduct(file));
   const imports = products.flatMap((file) =>

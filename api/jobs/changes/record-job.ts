@@ -37,10 +37,13 @@ interface RecordJobInput {
  */
 export async function recordJob(
   { store, objects }: { store: Pick<JobStore, 'createJob'>; objects: ObjectStore },
-  { given, id = `job_${newUlid()}`, ...input }: RecordJobInput,
+  { given, id: givenId, ...input }: RecordJobInput,
 ): Promise<CreateJobResult> {
+  const id = givenId ?? `job_${newUlid()}`;
   await putSpec(objects, { job_id: id, spec: input.spec, given, idempotency: idempotencyOf(input) });
-  const discard = () => objects.delete([specKey(id)]).catch(() => undefined);
+  // A repeated call may create the job after the refusal of this one; the garbage collector removes what no job needs.
+  const discard = async () =>
+    givenId === undefined && (await objects.delete([specKey(id)]).catch(() => undefined));
   try {
     const result = await store.createJob({ id, ...input });
     // A replay is answered with the job of the first request, so this document belongs to no job.

@@ -8,6 +8,7 @@ import { go, linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { dateTime, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { LoadOlder } from '../parts/records-table.js';
 import { TableHead } from '../parts/table-head.js';
 import { FILTERS, type Filters, filtersOf, kindOf, operationText, requestOf } from './audit.js';
 
@@ -38,11 +39,7 @@ export function AuditTab() {
           </table>
         </section>
       )}
-      {entries?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older entries
-        </button>
-      )}
+      <LoadOlder name="entries" list={entries} more={more} />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { linkTo } from '../app/router.js';
 import { ActionButton } from '../parts/action.js';
 import { clock, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { LoadOlder } from '../parts/records-table.js';
 import { TableHead } from '../parts/table-head.js';
 import { attemptText, deliveryState, runOf } from './webhooks.js';
 
@@ -43,11 +44,7 @@ export function Deliveries({ webhook: { id, enabled } }: { webhook: Webhook }) {
           </table>
         </div>
       )}
-      {deliveries?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older messages
-        </button>
-      )}
+      <LoadOlder name="messages" list={deliveries} more={more} />
     </section>
   );
 }

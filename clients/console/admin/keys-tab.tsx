@@ -8,6 +8,7 @@ import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { LoadOlder } from '../parts/records-table.js';
 import { TableHead } from '../parts/table-head.js';
 import { ChangeKey, isOwn, NewKey, RotateKey } from './key-dialogs.js';
 import { ProjectChoice, projectShown, useProjects } from './project-choice.js';
@@ -61,11 +62,7 @@ export function KeysTab() {
           </table>
         </section>
       )}
-      {keys?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older ones
-        </button>
-      )}
+      <LoadOlder name="ones" list={keys} more={more} />
       {open.value === 'new' && (
         <NewKey project={project} projects={projects.value.value ?? []} onClose={close} />
       )}

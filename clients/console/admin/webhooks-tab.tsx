@@ -6,6 +6,7 @@ import { linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { LoadOlder } from '../parts/records-table.js';
 import { TableHead } from '../parts/table-head.js';
 import { webhookSpecOf } from './fields.js';
 import { FormDialog } from './form-dialog.js';
@@ -53,11 +54,7 @@ function WebhookList() {
           </table>
         </section>
       )}
-      {webhooks?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older ones
-        </button>
-      )}
+      <LoadOlder name="ones" list={webhooks} more={more} />
       {isOpen.value && (
         <FormDialog title="New webhook" submit="Create" send={create} onClose={close}>
           <WebhookFields />

@@ -2,10 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useList } from '../app/list.js';
 import { go, linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
-import { ago } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { type Columns, LoadOlder, RecordsTable } from '../parts/records-table.js';
 import { includesText } from '../parts/search.js';
-import { TableHead } from '../parts/table-head.js';
 import '../style/data.css';
 import { Drop } from './drop.js';
 import type { Report } from './upload.js';
@@ -25,7 +24,7 @@ interface ListViewProps<T extends Shown> {
   /** First part of the path. */
   page: string;
   list: () => AsyncIterable<T>;
-  columns: readonly (readonly [name: string, text: (record: T) => string])[];
+  columns: Columns<T>;
   drop: {
     label: string;
     hint: string;
@@ -69,32 +68,9 @@ export function ListView<T extends Shown>({
       {list.fault.value && <Notice fault={list.fault.value} />}
       {shown?.length === 0 && (text === '' ? empty : <Empty title="Nothing has this text." />)}
       {shown !== null && shown.length > 0 && (
-        <section class="card scroll" aria-label={title}>
-          <table class="runs">
-            <TableHead names={['Name', ...columns.map(([name]) => name), 'Created']} />
-            <tbody>
-              {shown.map((record) => (
-                <tr key={record.id}>
-                  <th scope="row">
-                    <a class="name" href={linkTo([page, record.id])}>
-                      {record.name}
-                    </a>
-                  </th>
-                  {columns.map(([name, textOf]) => (
-                    <td key={name}>{textOf(record)}</td>
-                  ))}
-                  <td class="muted">{ago(record.created_at)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <RecordsTable title={title} page={page} records={shown} columns={columns} />
       )}
-      {list.value.value?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older ones
-        </button>
-      )}
+      <LoadOlder name="ones" list={list.value.value} more={more} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { isFinal } from '../../../contracts/job-states.js';
 import type { Attempt, Checkpoint, Job, JobEvent, JobMetric } from '../../../contracts/types.js';
 import { collect } from '../../typescript/index.js';
 import { client, type Fault, faultOf } from '../app/connection.js';
-import { type CurvePoint, extended, extremesOf, pointOf } from './curve.js';
+import { type CurvePoint, extended, extremesOf, pointOf } from './charts/curve.js';
 import { persistently } from './persistently.js';
 
 /** Points of the curve that are read at first. */

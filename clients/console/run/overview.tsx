@@ -7,15 +7,15 @@ import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
 import { Copy } from '../parts/copy.js';
 import { compact, cost, count, duration, loss, lossOf, portion } from '../parts/format.js';
-import { columnsOf, namesIn } from './curve.js';
-import { Files } from './files.js';
+import { columnsOf, namesIn } from './charts/curve.js';
+import { bestEvaluation } from './charts/marks.js';
+import { periodsOf } from './charts/periods.js';
+import { RanksBand } from './charts/ranks-band.js';
+import { Files } from './checkpoints/files.js';
 import type { LiveRun } from './live-run.js';
-import { bestEvaluation } from './marks.js';
-import { periodsOf } from './periods.js';
-import { RanksBand } from './ranks-band.js';
 import { Waiting } from './waiting.js';
 
-const UseModel = lazily(() => import('./use-model.js').then((module) => module.UseModel));
+const UseModel = lazily(() => import('./actions/use-model.js').then((module) => module.UseModel));
 
 export function Overview({ run }: { run: LiveRun }) {
   const job = run.job.value;

@@ -10,10 +10,10 @@ import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { Tabs } from '../parts/tabs.js';
+import { RunActions } from './actions/run-actions.js';
+import { ShareRun } from './actions/share.js';
 import { LiveRun } from './live-run.js';
 import { Overview } from './overview.js';
-import { RunActions } from './run-actions.js';
-import { ShareRun } from './share.js';
 
 const tab = <T extends string>(
   load: () => Promise<Record<T, FunctionComponent<{ run: LiveRun }>>>,
@@ -22,8 +22,8 @@ const tab = <T extends string>(
 
 const TABS: Readonly<Record<string, FunctionComponent<{ run: LiveRun }>>> = {
   overview: Overview,
-  charts: tab(() => import('./charts.js'), 'Charts'),
-  checkpoints: tab(() => import('./checkpoints.js'), 'Checkpoints'),
+  charts: tab(() => import('./charts/charts.js'), 'Charts'),
+  checkpoints: tab(() => import('./checkpoints/checkpoints.js'), 'Checkpoints'),
   events: tab(() => import('./events.js'), 'Events'),
   logs: tab(() => import('./logs.js'), 'Logs'),
   document: tab(() => import('./document.js'), 'Document'),

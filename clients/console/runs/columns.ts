@@ -1,7 +1,7 @@
 /** Columns of the list of runs. */
 import type { Job } from '../../../contracts/types.js';
 import { compact, cost, count, duration, loss, lossOf } from '../parts/format.js';
-import { bestEvaluation } from '../run/marks.js';
+import { bestEvaluation } from '../run/charts/marks.js';
 
 /** Names of datasets by their ids. */
 export type DatasetNames = ReadonlyMap<string, string>;

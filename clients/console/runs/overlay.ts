@@ -1,4 +1,4 @@
-import type { CurvePoint } from '../run/curve.js';
+import type { CurvePoint } from '../run/charts/curve.js';
 
 /** Columns of one value of several runs over the steps of all of them; null where a run has no such step. */
 export function overlaid(

@@ -1,6 +1,6 @@
 /** What runs have reached, for their comparison. */
 import type { Job } from '../../../contracts/types.js';
-import type { CurvePoint } from '../run/curve.js';
+import type { CurvePoint } from '../run/charts/curve.js';
 import type { Difference } from './documents.js';
 
 export interface Result {

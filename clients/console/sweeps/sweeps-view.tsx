@@ -1,12 +1,24 @@
+import type { Sweep } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
-import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
-import { ago, loss } from '../parts/format.js';
+import { loss } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
-import { TableHead } from '../parts/table-head.js';
+import { type Columns, LoadOlder, RecordsTable } from '../parts/records-table.js';
 import { SweepBadge } from './badges.js';
 import { ENDED, lastValue } from './sweep.js';
+
+const COLUMNS: Columns<Sweep> = [
+  ['State', ({ state }) => <SweepBadge state={state} />],
+  ['Method', ({ method }) => method.replaceAll('_', ' ')],
+  ['Ended', ({ runs }) => `${runs.filter((run) => ENDED.includes(run.state)).length} of ${runs.length}`],
+  ['Best', bestValue],
+];
+
+function bestValue({ runs, best }: Sweep): string {
+  const winner = runs.find(({ job_id }) => job_id === best);
+  return winner === undefined ? '–' : loss(lastValue(winner) ?? null);
+}
 
 export function SweepsView() {
   const { list, more } = useList(() => client.sweeps.list({ limit: 50 }), []);
@@ -25,40 +37,9 @@ export function SweepsView() {
         </Empty>
       )}
       {sweeps !== undefined && sweeps.length > 0 && (
-        <section class="card scroll" aria-label="Sweeps">
-          <table class="runs">
-            <TableHead names={['Name', 'State', 'Method', 'Ended', 'Best', 'Created']} />
-            <tbody>
-              {sweeps.map(({ id, name, state, method, runs, best, created_at }) => {
-                const winner = runs.find(({ job_id }) => job_id === best);
-                return (
-                  <tr key={id}>
-                    <th scope="row">
-                      <a class="name" href={linkTo(['sweeps', id])}>
-                        {name}
-                      </a>
-                    </th>
-                    <td>
-                      <SweepBadge state={state} />
-                    </td>
-                    <td>{method.replaceAll('_', ' ')}</td>
-                    <td>
-                      {runs.filter((run) => ENDED.includes(run.state)).length} of {runs.length}
-                    </td>
-                    <td>{winner === undefined ? '–' : loss(lastValue(winner) ?? null)}</td>
-                    <td class="muted">{ago(created_at)}</td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </section>
+        <RecordsTable title="Sweeps" page="sweeps" records={sweeps} columns={COLUMNS} />
       )}
-      {list.value.value?.hasMore && (
-        <button type="button" onClick={() => void more()}>
-          Load older sweeps
-        </button>
-      )}
+      <LoadOlder name="sweeps" list={list.value.value} more={more} />
     </>
   );
 }

@@ -8,6 +8,7 @@
 
 #include "core/device/context.h"
 #include "core/dtype.h"
+#include "core/range.h"
 #include "kernels/optimizer/optimizer_segment.h"
 #include "zero/optimizer/optimizer_options.h"
 
@@ -22,6 +23,13 @@ inline constexpr std::size_t kMaxStates = 6;
 const char* name_of(StateId state);
 /// Throws Error{"invalid_argument"} for another name.
 StateId state_from_name(std::string_view name);
+
+/// An owned range of one parameter in one state, without padding.
+struct StateRange {
+  StateId state = StateId::kMaster;
+  std::size_t param = 0;
+  Range elements;
+};
 
 /// Consecutive owned elements of one parameter group, in all arrays that an update touches; each array is (numel).
 struct UpdateSegment {

@@ -1,6 +1,7 @@
 #include "zero/step/rank_parts.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -172,6 +173,37 @@ std::vector<TrustRatios> RankParts::trust_ratios(std::size_t num_groups) const {
     if (!of_group.empty()) spreads.push_back(spread_of(of_group));
   }
   return spreads;
+}
+
+std::vector<StateRange> RankParts::ranges(bool of_base) const {
+  std::vector<StateRange> found;
+  for (const auto& part : parts_) {
+    if (part->subset().base != of_base) continue;
+    for (const StateId id : part->states().ids()) {
+      for (const ShardSlice& slice : part->states().slices()) {
+        found.push_back({id, part->subset().params[slice.param], slice.elements});
+      }
+    }
+  }
+  for (const auto& part : quantized_) {
+    if (!of_base) break;
+    for (const std::size_t local : part->owned())
+      found.push_back({StateId::kMaster, part->subset().params[local], {0, part->subset().specs[local].numel()}});
+  }
+  std::ranges::sort(found, {},
+                    [](const StateRange& range) { return std::tuple(range.state, range.param, range.elements.begin); });
+  return found;
+}
+
+Digest128 RankParts::digest(bool of_base) const {
+  Digest128 sum;
+  for (const auto& part : parts_) {
+    if (part->subset().base == of_base) sum += part->states().digest();
+  }
+  for (const auto& part : quantized_) {
+    if (of_base) sum += part->digest();
+  }
+  return sum;
 }
 
 ZeroMemory RankParts::memory() const {

@@ -16,6 +16,7 @@
 #include "zero/offload/staging_pool.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "zero/optimizer/trust_ratios.h"
+#include "zero/partition/digest.h"
 #include "zero/partition/leaf_schedule.h"
 #include "zero/step/model_part.h"
 #include "zero/step/model_plan.h"
@@ -68,6 +69,10 @@ class RankParts {
   /// Trust ratios of the last update, by group of parameters. Of experts, only those of this rank count. Empty for
   /// rules without trust ratios.
   std::vector<TrustRatios> trust_ratios(std::size_t num_groups) const;
+
+  /// Owned ranges of all states, and their share of the state digest: of the base of adapters, or of all else.
+  std::vector<StateRange> ranges(bool of_base) const;
+  Digest128 digest(bool of_base) const;
 
   CommQueue& queue() { return queue_; }
   const StatePlacement& placement() const { return *placement_; }

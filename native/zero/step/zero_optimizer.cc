@@ -5,7 +5,6 @@
 #include <iomanip>
 #include <sstream>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -135,38 +134,6 @@ struct ZeroOptimizer::Rank {
     return location;
   }
 
-  /// Ranges of the base of adapters, or of all else.
-  std::vector<StateRange> ranges(bool of_base) const {
-    std::vector<StateRange> found;
-    for (const auto& part : parts.parts()) {
-      if (part->subset().base != of_base) continue;
-      for (const StateId id : part->states().ids()) {
-        for (const ShardSlice& slice : part->states().slices()) {
-          found.push_back({id, part->subset().params[slice.param], slice.elements});
-        }
-      }
-    }
-    for (const auto& part : parts.quantized()) {
-      if (!of_base) break;
-      for (const std::size_t local : part->owned())
-        found.push_back({StateId::kMaster, part->subset().params[local], {0, part->subset().specs[local].numel()}});
-    }
-    std::ranges::sort(
-        found, {}, [](const StateRange& range) { return std::tuple(range.state, range.param, range.elements.begin); });
-    return found;
-  }
-
-  Digest128 digest(bool of_base) const {
-    Digest128 sum;
-    for (const auto& part : parts.parts()) {
-      if (part->subset().base == of_base) sum += part->states().digest();
-    }
-    for (const auto& part : parts.quantized()) {
-      if (of_base) sum += part->digest();
-    }
-    return sum;
-  }
-
   ZeroComms comms;
   const std::vector<ParamSpec> specs;
   const ZeroOptions options;
@@ -254,9 +221,9 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   return summary;
 }
 
-std::vector<StateRange> ZeroOptimizer::state_ranges() const { return rank_->ranges(false); }
+std::vector<StateRange> ZeroOptimizer::state_ranges() const { return rank_->parts.ranges(false); }
 
-std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->ranges(true); }
+std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->parts.ranges(true); }
 
 void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
   const auto& location = rank_->held(state, param);
@@ -286,9 +253,9 @@ void ZeroOptimizer::refresh_master() {
   for (const auto& part : rank_->parts.parts()) part->refresh_master();
 }
 
-Digest128 ZeroOptimizer::digest_part() const { return rank_->digest(false); }
+Digest128 ZeroOptimizer::digest_part() const { return rank_->parts.digest(false); }
 
-Digest128 ZeroOptimizer::base_digest_part() const { return rank_->digest(true); }
+Digest128 ZeroOptimizer::base_digest_part() const { return rank_->parts.digest(true); }
 
 ZeroProgress ZeroOptimizer::progress() const {
   return {rank_->optimizer_steps, rank_->skipped_steps, rank_->scaler.state()};

@@ -11,7 +11,6 @@
 #include "core/device/context.h"
 #include "core/grad_view.h"
 #include "core/param_spec.h"
-#include "core/range.h"
 #include "kernels/quantize/quantized_matrix.h"
 #include "zero/optimizer/optimizer_rule.h"
 #include "zero/optimizer/trust_ratios.h"
@@ -43,13 +42,6 @@ struct StepSummary {
   double exchange_busy_seconds = 0;  // duration of gradient exchanges, mostly during backward
   double optimizer_seconds = 0;
   double gather_seconds = 0;  // wait for parameters after the update
-};
-
-/// An owned range of one parameter in one state, without padding.
-struct StateRange {
-  StateId state = StateId::kMaster;
-  std::size_t param = 0;
-  Range elements;
 };
 
 /// Progress of a training besides the states of the parameters.

@@ -1,14 +1,6 @@
 import { documentHash } from '../../../platform/canonical-json.js';
-import { backoffMs, waitOrAbort } from '../../../platform/process/retry.js';
-import {
-  countRanks,
-  type GrantedClaim,
-  type JobExecution,
-  type TransitionOptions,
-  type TransitionPatch,
-} from '../../../state/index.js';
+import { countRanks, type GrantedClaim } from '../../../state/index.js';
 import { toRankError } from '../../shared/errors.js';
-import { isGpuFault } from '../../shared/gpu-faults.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { isLeaseLoss } from '../lease/lease.js';
@@ -16,8 +8,8 @@ import { prepareRanks } from '../supervisor/local-rank-host.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext, localRanks } from './context.js';
 import { currentJob, trainableJob } from './current-job.js';
 import { type PreparedData, prepareData } from './data/prepare-data.js';
-import { type AttemptError, describeError, rootCauseOf } from './failure.js';
-import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
+import { describeError } from './failure.js';
+import { cancel, exportWeights, isComplete, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { JobCheckpoints } from './job-checkpoints.js';
 import { openBase } from './load/base-point.js';
@@ -29,16 +21,9 @@ import {
   openInitial,
   ownLoad,
 } from './load/load-point.js';
+import { Recovery, type Verdict } from './recovery.js';
 import type { RankInput } from './start-message.js';
 import type { EndReason } from './stop-requests.js';
-
-/** Time for which two workers that could not reach each other are not placed together. */
-const AVOID_MS = 600_000;
-
-/** Next move of an attempt: `over` when the job is finished, paused or queued again, `again` for another generation. */
-type Verdict = 'over' | 'again';
-
-type WorkingState = Parameters<JobExecution['transition']>[2];
 
 /**
  * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is
@@ -46,13 +31,13 @@ type WorkingState = Parameters<JobExecution['transition']>[2];
  */
 export class Attempt {
   private readonly checkpoints: JobCheckpoints;
+  private readonly recovery: Recovery;
   private data: PreparedData | null = null;
   /**
    * AWS session of this attempt's processes on this machine; null before the first generation and without an attempt
    * role.
    */
   private session: JobSession | null = null;
-  private lostWorkSeconds: number;
   /** World size of the newest generation; null before the first. */
   private worldSize: number | null = null;
   /** Id of the worker that leads the newest generation. */
@@ -67,7 +52,7 @@ export class Attempt {
     private readonly claim: Pick<GrantedClaim, 'error_count' | 'placements'>,
   ) {
     this.checkpoints = new JobCheckpoints(ctx, claim.error_count);
-    this.lostWorkSeconds = ctx.job.lost_work_seconds;
+    this.recovery = new Recovery(ctx, this.checkpoints);
   }
 
   /**
@@ -81,7 +66,7 @@ export class Attempt {
     lease.lost.addEventListener('abort', interrupt, { once: true });
     const unwatch = stops.watch(() => stops.ending && interrupt());
     try {
-      if (before !== null && (await this.recover(describeError(before))) === 'over') return;
+      if (before !== null && (await this.recover(before)) === 'over') return;
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();
@@ -97,7 +82,8 @@ export class Attempt {
       // The reason for the interruption was withdrawn.
       if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
-      if (!placed) return await this.release({ reason: 'waiting_for_capacity', preempted: this.moving });
+      if (!placed)
+        return await this.recovery.release({ reason: 'waiting_for_capacity', preempted: this.moving });
       const opened = { ...placed, session: await this.openSession() };
       // Later generations have their data.
       if (!this.data) endUnused = prepareRanks(this.ctx.deps, opened.session, localRanks(placed));
@@ -118,7 +104,7 @@ export class Attempt {
       // A preparation that a stop request interrupted is no error.
       if (stops.ending) return this.conclude(stops.ending);
       if (this.interrupt.signal.aborted) return 'again';
-      return this.recover(describeError(error));
+      return this.recover(error);
     } finally {
       endUnused();
     }
@@ -153,7 +139,7 @@ export class Attempt {
     data: PreparedData,
   ): Promise<GenerationEnd> {
     this.moving = false;
-    await this.enter('starting');
+    await this.recovery.enter('starting');
     const failureRate = failuresPerSecond(ctx.job, new Date());
     const { checkpoints } = this;
     const generation = new Generation(ctx, {
@@ -176,14 +162,18 @@ export class Attempt {
         return this.stopped(end);
       case 'bad_checkpoint':
         // A job's own checkpoint has older ones as fallback; an initial one has none.
-        if (load && !load.resume) return this.fail(initialError(load, end.error));
+        if (load && !load.resume) return this.recovery.fail(initialError(load, end.error));
         if (load?.resume) await this.checkpoints.reject(load.resume, end.error);
         return 'again';
       case 'unsaved':
-        return this.fail(end.error);
+        return this.recovery.fail(end.error);
       case 'failed':
-        return this.recover(end.error);
+        return this.recovery.recover(end.error, this.interrupt.signal, this.leader);
     }
+  }
+
+  private recover(error: unknown): Promise<Verdict> {
+    return this.recovery.recover(describeError(error), this.interrupt.signal, this.leader);
   }
 
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
@@ -191,12 +181,12 @@ export class Attempt {
     const reason = end.cancelled ? 'cancel' : stops.ending;
     this.moving = reason === null;
     if (reason === null && end.saved) {
-      await this.enter('starting', { reason: stops.current ?? 'resize' });
+      await this.recovery.enter('starting', { reason: stops.current ?? 'resize' });
       return 'again';
     }
     if (!end.saved && reason !== 'cancel') {
       const present = reason === 'pause' ? 'pausing' : reason === null ? 'recovering' : 'running';
-      await this.loseWork(present, 'save_failed');
+      await this.recovery.loseWork(present, 'save_failed');
     }
     return reason === null ? 'again' : this.conclude(reason);
   }
@@ -216,70 +206,9 @@ export class Attempt {
       await cancel(this.ctx);
       return 'over';
     }
-    if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
+    if (reason === 'pause') return this.recovery.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.drain.reason : 'preempted';
-    return this.release({ reason: why, preempted: true });
-  }
-
-  /** Returns the job, to its queue by default. */
-  private async release(handover: Handover): Promise<Verdict> {
-    await release(this.ctx, handover);
-    return 'over';
-  }
-
-  /** Counts an error and prepares the next generation, or fails the job when the errors exceed `retry.max_errors`. */
-  private async recover(error: AttemptError): Promise<Verdict> {
-    const { deps, job, log, logs, stops } = this.ctx;
-    if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
-    if (isGpuFault(error.code)) {
-      deps.metrics.failed(error.code);
-      return this.replaceNode(error, 'rank.lost');
-    }
-    if (error.code === 'credentials_unavailable')
-      return this.replaceNode(error, 'attempt.error', deps.timing.restart.max_delay_ms);
-    const errors = this.checkpoints.countError();
-    const { code, message, rank, step } = error;
-    deps.metrics.failed(code);
-    log.warn({ code, rank, step, errors }, message);
-    if (rank === null) logs.message(`${code}: ${message}`);
-    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', rootCauseOf(error), {
-      root_cause: true,
-    });
-    if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
-    await this.loseWork('recovering', code, { world_size: null, error_count: errors });
-    const delayMs = Math.round(backoffMs(deps.timing.restart, errors));
-    await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms: delayMs });
-    logs.message(`retries in ${delayMs} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
-    // Other jobs may use the slots during a long backoff. A job with a pending stop request does not wait: the request
-    // is served here.
-    if (delayMs > deps.timing.restart_in_place_ms && !stops.ending)
-      return this.release({ reason: code, delay_ms: delayMs });
-    await waitOrAbort(delayMs, this.interrupt.signal);
-    return 'again';
-  }
-
-  /**
-   * Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the
-   * job.
-   */
-  private async replaceNode(error: AttemptError, event: string, delayMs?: number): Promise<Verdict> {
-    const { log } = this.ctx;
-    const { code: reason, message, worker_id } = error;
-    log.warn({ ...rootCauseOf(error) }, message);
-    const { leader } = this;
-    const avoid: Handover['avoid'] =
-      leader && worker_id && worker_id !== leader ? { pair: [leader, worker_id], ms: AVOID_MS } : undefined;
-    const data = { ...rootCauseOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
-    await emit(this.ctx, event, data, { root_cause: true });
-    await this.loseWork('recovering', reason, { world_size: null });
-    return this.release({ reason, delay_ms: delayMs, avoid });
-  }
-
-  private async fail(error: AttemptError): Promise<Verdict> {
-    await this.checkpoints.sweepAtEnd();
-    await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
-    await fail(this.ctx, error, this.checkpoints.latest);
-    return 'over';
+    return this.recovery.release({ reason: why, preempted: true });
   }
 
   private async succeed(ctx: GenerationContext, resume: NewestPoint): Promise<Verdict> {
@@ -293,25 +222,13 @@ export class Attempt {
     return 'over';
   }
 
-  /** Enters a state from which the job continues at its newest checkpoint: the work since then is lost. */
-  private async loseWork(state: WorkingState, reason: string, patch: TransitionPatch = {}): Promise<void> {
-    this.lostWorkSeconds += this.checkpoints.unsavedSeconds();
-    const { lostWorkSeconds } = this;
-    await this.enter(state, { reason, patch: { ...patch, lost_work_seconds: lostWorkSeconds } });
-  }
-
   /**
    * Enters the states of a run, without ranks, for a job whose last step is already saved: only they lead to success.
    */
   private async reachRunning(): Promise<void> {
     const { deps, lease } = this.ctx;
     const job = await lease.call((id) => deps.store.getJob(id));
-    if (job?.state === 'provisioning') await this.enter('starting');
-    await this.enter('running', { patch: { world_size: null } });
-  }
-
-  private async enter(state: WorkingState, options: TransitionOptions = { reason: null }): Promise<void> {
-    const { deps, lease } = this.ctx;
-    await lease.call((id, execution) => deps.store.transition(id, execution, state, options));
+    if (job?.state === 'provisioning') await this.recovery.enter('starting');
+    await this.recovery.enter('running', { patch: { world_size: null } });
   }
 }

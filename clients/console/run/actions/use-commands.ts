@@ -1,5 +1,5 @@
 /** Commands and programs that use the model of a run. */
-import { quoted } from '../new/commands.js';
+import { quoted } from '../../new/commands.js';
 
 interface Model {
   /** Address of the API. */

@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks';
-import { Chart } from '../parts/chart.js';
-import { AXES, type AxisName, positionsOf } from '../parts/chart-axes.js';
-import { words } from '../parts/format.js';
-import { useStored } from '../parts/stored.js';
+import { Chart } from '../../parts/chart.js';
+import { AXES, type AxisName, positionsOf } from '../../parts/chart-axes.js';
+import { words } from '../../parts/format.js';
+import { useStored } from '../../parts/stored.js';
+import type { LiveRun } from '../live-run.js';
 import { type ChartGroup, GROUPS } from './chart-groups.js';
 import { type CurvePoint, columnsOf, namesIn } from './curve.js';
-import type { LiveRun } from './live-run.js';
 
 export function Charts({ run }: { run: LiveRun }) {
   const smoothing = useStored('charts.smoothing', 0);

@@ -1,5 +1,5 @@
 /** Exports that a run's checkpoints can have, and addresses of files. */
-import type { CheckpointExport, Job } from '../../../contracts/types.js';
+import type { CheckpointExport, Job } from '../../../../contracts/types.js';
 
 export type Kind = Pick<CheckpointExport, 'format' | 'dtype' | 'weights' | 'tensorboard'>;
 

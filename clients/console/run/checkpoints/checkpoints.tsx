@@ -1,18 +1,18 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { Checkpoint, CheckpointVerdict, Job } from '../../../contracts/types.js';
-import { client } from '../app/connection.js';
-import { linkTo } from '../app/router.js';
-import { may, share } from '../app/session.js';
-import { ActionButton } from '../parts/action.js';
-import { Empty } from '../parts/empty.js';
-import { ago, bytes, count, loss } from '../parts/format.js';
-import { TableHead } from '../parts/table-head.js';
+import type { Checkpoint, CheckpointVerdict, Job } from '../../../../contracts/types.js';
+import { client } from '../../app/connection.js';
+import { linkTo } from '../../app/router.js';
+import { may, share } from '../../app/session.js';
+import { ActionButton } from '../../parts/action.js';
+import { Empty } from '../../parts/empty.js';
+import { ago, bytes, count, loss } from '../../parts/format.js';
+import { TableHead } from '../../parts/table-head.js';
+import { RanksSelect } from '../actions/run-actions.js';
+import { type Mark, marksOf } from '../charts/marks.js';
+import { Timeline } from '../charts/timeline.js';
+import type { LiveRun } from '../live-run.js';
 import { CheckpointFiles } from './checkpoint-files.js';
-import type { LiveRun } from './live-run.js';
-import { type Mark, marksOf } from './marks.js';
-import { RanksSelect } from './run-actions.js';
-import { Timeline } from './timeline.js';
 
 export function Checkpoints({ run }: { run: LiveRun }) {
   const checkpoints = run.checkpoints.value;

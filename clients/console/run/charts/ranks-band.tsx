@@ -1,4 +1,4 @@
-import { clock, duration, ranks as ranksText } from '../parts/format.js';
+import { clock, duration, ranks as ranksText } from '../../parts/format.js';
 import { gathered, type Period } from './periods.js';
 
 const HEIGHT = 40;

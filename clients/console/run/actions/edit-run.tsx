@@ -1,9 +1,9 @@
-import type { Job } from '../../../contracts/types.js';
-import { FormDialog } from '../admin/form-dialog.js';
-import { client } from '../app/connection.js';
-import { Labelled } from '../parts/labelled.js';
+import type { Job } from '../../../../contracts/types.js';
+import { FormDialog } from '../../admin/form-dialog.js';
+import { client } from '../../app/connection.js';
+import { Labelled } from '../../parts/labelled.js';
+import type { LiveRun } from '../live-run.js';
 import { labelsIn, labelsPatch, labelsText } from './labels.js';
-import type { LiveRun } from './live-run.js';
 
 /** Name, labels and notes of a run, which also change after its end. */
 export function EditRun({ run, job, onClose }: { run: LiveRun; job: Job; onClose: () => void }) {

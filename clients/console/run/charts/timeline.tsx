@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
-import type { Checkpoint } from '../../../contracts/types.js';
-import { ago, bytes, count, loss, ranks } from '../parts/format.js';
+import type { Checkpoint } from '../../../../contracts/types.js';
+import { ago, bytes, count, loss, ranks } from '../../parts/format.js';
 import type { Mark } from './marks.js';
 
 interface TimelineProps {

@@ -1,5 +1,5 @@
-import type { UnitName } from '../parts/chart-units.js';
-import { bytes, compact, portion } from '../parts/format.js';
+import type { UnitName } from '../../parts/chart-units.js';
+import { bytes, compact, portion } from '../../parts/format.js';
 import { PHASES } from './curve.js';
 
 /** Values of a run that are drawn together. */

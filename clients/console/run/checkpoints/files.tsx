@@ -1,6 +1,6 @@
-import type { ExportFile } from '../../../contracts/types.js';
-import { share } from '../app/session.js';
-import { bytes } from '../parts/format.js';
+import type { ExportFile } from '../../../../contracts/types.js';
+import { share } from '../../app/session.js';
+import { bytes } from '../../parts/format.js';
 import { archiveLink, fileLink, type Kind } from './export-kinds.js';
 
 interface FilesProps {

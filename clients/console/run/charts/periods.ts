@@ -1,5 +1,5 @@
 /** Numbers of ranks of a run over time. */
-import type { Attempt } from '../../../contracts/types.js';
+import type { Attempt } from '../../../../contracts/types.js';
 
 export interface Period {
   /** Unix time in milliseconds. */

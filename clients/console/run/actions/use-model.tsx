@@ -1,8 +1,8 @@
-import type { Job } from '../../../contracts/types.js';
-import { client } from '../app/connection.js';
-import { linkTo } from '../app/router.js';
-import { may } from '../app/session.js';
-import { Snippets } from '../parts/snippets.js';
+import type { Job } from '../../../../contracts/types.js';
+import { client } from '../../app/connection.js';
+import { linkTo } from '../../app/router.js';
+import { may } from '../../app/session.js';
+import { Snippets } from '../../parts/snippets.js';
 import { USES } from './use-commands.js';
 
 /** What people do with the model of a run that has ended. */

@@ -2,8 +2,8 @@
  * Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any
  * length.
  */
-import type { JobMetric, ResolvedJobSpec } from '../../../contracts/types.js';
-import { AXES, type AxisName, type Placed } from '../parts/chart-axes.js';
+import type { JobMetric, ResolvedJobSpec } from '../../../../contracts/types.js';
+import { AXES, type AxisName, type Placed } from '../../parts/chart-axes.js';
 
 /** Points that are held; half of the inner ones are dropped beyond. */
 export const MAX_POINTS = 4_000;

@@ -1,14 +1,14 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { Suspense } from 'preact/compat';
-import { isFinal } from '../../../contracts/job-states.js';
-import type { Job } from '../../../contracts/types.js';
-import { client } from '../app/connection.js';
-import { lazily } from '../app/lazily.js';
-import { go, linkTo } from '../app/router.js';
-import { may } from '../app/session.js';
-import { ActionButton } from '../parts/action.js';
-import { ranks as ranksText } from '../parts/format.js';
-import type { LiveRun } from './live-run.js';
+import { isFinal } from '../../../../contracts/job-states.js';
+import type { Job } from '../../../../contracts/types.js';
+import { client } from '../../app/connection.js';
+import { lazily } from '../../app/lazily.js';
+import { go, linkTo } from '../../app/router.js';
+import { may } from '../../app/session.js';
+import { ActionButton } from '../../parts/action.js';
+import { ranks as ranksText } from '../../parts/format.js';
+import type { LiveRun } from '../live-run.js';
 
 /** Numbers of ranks that a run may have. */
 function ranksOf({ spec }: Pick<Job, 'spec'>): number[] {

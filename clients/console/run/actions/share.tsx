@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals';
-import type { Share } from '../../../contracts/types.js';
-import { client } from '../app/connection.js';
-import { useLoaded } from '../app/loaded.js';
-import { ActionButton } from '../parts/action.js';
-import { Copy } from '../parts/copy.js';
-import { Dialog } from '../parts/dialog.js';
-import { Notice } from '../parts/notice.js';
-import { TableHead } from '../parts/table-head.js';
+import type { Share } from '../../../../contracts/types.js';
+import { client } from '../../app/connection.js';
+import { useLoaded } from '../../app/loaded.js';
+import { ActionButton } from '../../parts/action.js';
+import { Copy } from '../../parts/copy.js';
+import { Dialog } from '../../parts/dialog.js';
+import { Notice } from '../../parts/notice.js';
+import { TableHead } from '../../parts/table-head.js';
 
 const DAY_SECONDS = 86_400;
 const DAYS = [1, 7, 30, 90];

@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals';
-import type { Checkpoint, CheckpointExport, Job } from '../../../contracts/types.js';
-import { client } from '../app/connection.js';
-import { useLoaded } from '../app/loaded.js';
-import { may } from '../app/session.js';
-import { ActionButton } from '../parts/action.js';
-import { Dialog } from '../parts/dialog.js';
-import { count } from '../parts/format.js';
-import { Notice } from '../parts/notice.js';
+import type { Checkpoint, CheckpointExport, Job } from '../../../../contracts/types.js';
+import { client } from '../../app/connection.js';
+import { useLoaded } from '../../app/loaded.js';
+import { may } from '../../app/session.js';
+import { ActionButton } from '../../parts/action.js';
+import { Dialog } from '../../parts/dialog.js';
+import { count } from '../../parts/format.js';
+import { Notice } from '../../parts/notice.js';
 import { allowedKind, dtypesOf, formatsOf, type Kind, weightsOf } from './export-kinds.js';
 import { Files } from './files.js';
 

@@ -1,5 +1,5 @@
 /** Checkpoints of a run that stand out. */
-import type { Checkpoint, Job } from '../../../contracts/types.js';
+import type { Checkpoint, Job } from '../../../../contracts/types.js';
 
 export type Mark = 'newest' | 'best' | 'pinned' | 'damaged';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { JobMetric, ResolvedJobSpec } from '../../../contracts/types.js';
+import type { JobMetric, ResolvedJobSpec } from '../../../../contracts/types.js';
 import {
   type CurvePoint,
   columnsOf,
