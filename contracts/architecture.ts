@@ -73,6 +73,8 @@ export interface Architecture {
   local_rope_theta: number;
   /** Leading elements of a head that are rotated. 0: all. */
   rotary_dim: number;
+  /** Rotated elements 2i and 2i + 1 are a pair. False: element i of both halves of those that are rotated. */
+  rope_interleaved: boolean;
   qkv_bias: boolean;
   output_bias: boolean;
   mlp_bias: boolean;
@@ -140,6 +142,7 @@ export const LLAMA_TRAITS = {
   layer_rope: [],
   local_rope_theta: 10_000,
   rotary_dim: 0,
+  rope_interleaved: false,
   qkv_bias: false,
   output_bias: false,
   mlp_bias: false,

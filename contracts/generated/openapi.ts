@@ -2236,7 +2236,7 @@ export interface components {
             /** @description `longrope`: divisors of the frequencies for longer sequences. */
             long_factor?: number[];
         };
-        /** @description Common fields of the families with SwiGLU, and rotary positions in every element of a head. */
+        /** @description Common fields of the families with SwiGLU and any scaling of rotary frequencies. */
         DecoderFields: components["schemas"]["DecoderSizes"] & {
             /**
              * @description The activation of the MLP.
@@ -2491,8 +2491,20 @@ export interface components {
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
         };
+        /** @description GLM-4-0414, dense: norms before and behind attention and MLP, rotary positions in part of a head. */
+        ResolvedGlm4Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "glm4";
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            partial_rotary_factor: number;
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3911,7 +3923,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

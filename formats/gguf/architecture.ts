@@ -21,6 +21,7 @@ const NAMES = {
   gemma3_text: 'gemma3',
   gemma2: 'gemma2',
   phi3: 'phi3',
+  glm4: 'glm4',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {

@@ -59,6 +59,8 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'self_attn.k_norm': 'attn_k_norm',
   post_attention_layernorm: 'ffn_norm',
   post_feedforward_layernorm: 'post_ffw_norm',
+  post_self_attn_layernorm: 'post_attention_norm',
+  post_mlp_layernorm: 'post_ffw_norm',
   'mlp.gate_proj': 'ffn_gate',
   'mlp.up_proj': 'ffn_up',
   'mlp.gate_up_proj': 'ffn_up',
@@ -158,6 +160,7 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'gemma3_text':
     case 'gemma2':
     case 'phi3':
+    case 'glm4':
       return 'rows';
   }
 }

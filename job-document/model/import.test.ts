@@ -350,6 +350,51 @@ t.test('Phi-3: fused projections, part of each head rotated, factors by length',
   t.strictSame(plain.layer_windows, Array(SMALL.num_hidden_layers).fill(0));
 });
 
+t.test('GLM-4: four norms, neighbouring elements in half of each head rotated', async (t) => {
+  // Fields of THUDM/GLM-4-32B-0414 that are not its sizes.
+  const published = {
+    model_type: 'glm4',
+    architectures: ['Glm4ForCausalLM'],
+    attention_bias: false,
+    attention_dropout: 0,
+    eos_token_id: [151_329, 151_336, 151_338],
+    head_dim: 128,
+    hidden_act: 'silu',
+    initializer_range: 0.02,
+    max_position_embeddings: 32_768,
+    pad_token_id: 151_329,
+    partial_rotary_factor: 0.5,
+    rms_norm_eps: 1e-5,
+    rope_theta: 10_000,
+    tie_word_embeddings: false,
+    torch_dtype: 'bfloat16',
+    use_cache: true,
+  };
+  const found = architecture({ ...SMALL, ...published });
+  t.match(found, {
+    ...PLAIN,
+    naming: 'glm4',
+    head_dim: 128,
+    rotary_dim: 64,
+    rope_interleaved: true,
+    norm_eps: 1e-5,
+  });
+  const { partial_rotary_factor, rope_theta, ...rest } = published;
+  const five = { rope_type: 'default', rope_theta, partial_rotary_factor };
+  t.strictSame(architecture({ ...SMALL, ...rest, rope_parameters: five }), found);
+  // transformers 5 writes its default beside another share.
+  const share = { ...five, partial_rotary_factor: 0.75 };
+  t.equal(architecture({ ...SMALL, ...published, rope_parameters: share }).rotary_dim, 96);
+  const yarn = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32_768 };
+  t.match(architecture({ model_type: 'glm4', ...SMALL, num_key_value_heads: null, rope_scaling: yarn }), {
+    num_key_value_heads: 4,
+    qkv_bias: true,
+    output_bias: false,
+    rotary_dim: 64,
+    rope_scaling: { type: 'yarn', factor: 4 },
+  });
+});
+
 t.test('longrope of other families', async (t) => {
   const width = SMALL.hidden_size / SMALL.num_attention_heads;
   const ones = Array<number>(width / 2).fill(1);

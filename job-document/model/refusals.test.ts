@@ -19,6 +19,7 @@ const OLMO3 = { model_type: 'olmo3', ...SIZES };
 const GEMMA3 = { model_type: 'gemma3_text', ...SIZES };
 const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
 const PHI3 = { model_type: 'phi3', ...SIZES };
+const GLM4 = { model_type: 'glm4', ...SIZES };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
 const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
@@ -168,6 +169,20 @@ const REFUSED: Refusal[] = [
     'model_field_conflict',
     '/rope_parameters/partial_rotary_factor',
   ],
+  // GLM-4
+  [{ ...GLM4, partial_rotary_factor: 0.01 }, 'model_field_unsupported', '/partial_rotary_factor'],
+  [
+    { ...GLM4, rope_scaling: { rope_type: 'dynamic', factor: 2 } },
+    'model_field_unsupported',
+    '/rope_scaling/rope_type',
+  ],
+  [
+    { ...GLM4, head_dim: 8, rope_scaling: { ...LONGROPE, short_factor: [1] } },
+    'wrong_length',
+    '/rope_scaling/short_factor',
+  ],
+  [{ ...GLM4, hidden_act: 'gelu' }, 'model_field_unsupported', '/hidden_act', 'silu'],
+  [{ ...GLM4, sliding_window: 16 }, 'unknown_field', '/sliding_window'],
   // unknown fields
   [{ ...LLAMA, hiden_act: 'silu' }, 'unknown_field', '/hiden_act', 'hidden_act'],
   [{ ...LLAMA, 'a/b~c': 1 }, 'unknown_field', '/a~1b~0c'],

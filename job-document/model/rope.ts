@@ -40,6 +40,22 @@ export function readRope(
   return { rope_theta: theta, rope_scaling: inner && readScaling(inner, maxPositions, headDim) };
 }
 
+/** Reads the same of a family that rotates a part of each head. @param share the part by default */
+export function readPartialRope(
+  reader: ConfigReader,
+  defaults: { rope_theta: number; share: number },
+  maxPositions: number,
+  headDim: number,
+): RopeConfig & { partial_rotary_factor: number } {
+  const section = reader.section('rope_scaling', ['rope_parameters']);
+  const { share, rotaryDim } = readRotaryShare(reader, section, headDim, defaults.share);
+  return {
+    rope_theta: readTheta(reader, section, defaults.rope_theta),
+    rope_scaling: section && readScaling(section, maxPositions, rotaryDim),
+    partial_rotary_factor: share,
+  };
+}
+
 /** Objects of `rope_parameters` for layers without and with a window. */
 interface RopesOfTypes {
   full: ConfigReader | null;
@@ -78,7 +94,8 @@ export function readRotaryShare(
   fallback: number,
 ): { share: number; rotaryDim: number } {
   const name = 'partial_rotary_factor';
-  const share = readInEither(reader, section, { within: name, beside: name }, { above: 0, max: 1, fallback });
+  const options = { above: 0, max: 1, fallback, isWrittenBeside: true };
+  const share = readInEither(reader, section, { within: name, beside: name }, options);
   const rotaryDim = rotatedElements(headDim, share);
   if ((rotaryDim < 2 || rotaryDim % 2 !== 0) && reader.isSound('head_dim', name))
     reader.fail(
@@ -93,17 +110,22 @@ export function rotatedElements(headDim: number, share: number): number {
   return Math.trunc(headDim * share);
 }
 
-/** transformers 4 has a field beside the section of rotary positions, transformers 5 within it. */
+/**
+ * transformers 4 has a field beside the section of rotary positions, transformers 5 within it.
+ *
+ * @param options isWrittenBeside: transformers 5 writes the default beside the section, whatever is within it
+ */
 function readInEither(
   reader: ConfigReader,
   section: ConfigReader | null,
   names: { within: string; beside: string },
-  options: { fallback: number } & Parameters<ConfigReader['number']>[1],
+  options: { fallback: number; isWrittenBeside?: boolean } & Parameters<ConfigReader['number']>[1],
 ): number {
   const beside = reader.number(names.beside, options);
   if (!section?.has(names.within)) return beside;
   const within = section.number(names.within, options);
-  if (reader.has(names.beside) && within !== beside)
+  const isGiven = reader.has(names.beside) && !(options.isWrittenBeside && beside === options.fallback);
+  if (isGiven && within !== beside)
     section.fail(
       names.within,
       'model_field_conflict',

@@ -128,6 +128,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.rope_scaling.type': 'yarn',
       'model.layer_rope': [1, 0],
       'model.rotary_dim': 8,
+      'model.rope_interleaved': true,
       'model.qkv_bias': true,
       'model.output_bias': true,
       'model.mlp_bias': true,

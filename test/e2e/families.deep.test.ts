@@ -142,6 +142,15 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'Phi3ForCausalLM',
   },
+  'GLM-4 with yarn': {
+    config: {
+      ...SIZES,
+      model_type: 'glm4',
+      head_dim: 16,
+      rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
+    },
+    causalLm: 'Glm4ForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

@@ -215,6 +215,11 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'GLM-4': { model: { config: { ...SIZES, model_type: 'glm4', head_dim: 32 } } },
+  'LoRA over a GLM-4 in NF4': {
+    model: { config: { ...SIZES, model_type: 'glm4', head_dim: 32 }, quantization: 'nf4' },
+    train: { adapter: { rank: 4 } },
+  },
   'Granite with its factors': {
     model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
   },

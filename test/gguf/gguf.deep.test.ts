@@ -102,6 +102,20 @@ const FAMILIES: Record<string, ModelConfig> = {
     },
   },
   'phi3, tied': { ...SIZES, model_type: 'phi3', tie_word_embeddings: true, sliding_window: 100 },
+  'glm4, yarn': {
+    ...SIZES,
+    model_type: 'glm4',
+    head_dim: 24,
+    rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32 },
+  },
+  'glm4 without biases, tied': {
+    ...SIZES,
+    model_type: 'glm4',
+    head_dim: 16,
+    attention_bias: false,
+    tie_word_embeddings: true,
+    partial_rotary_factor: 0.75,
+  },
   smollm3: { ...SIZES, model_type: 'smollm3', num_hidden_layers: 4 },
   'granite with its factors': {
     ...SIZES,

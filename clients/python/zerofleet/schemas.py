@@ -159,7 +159,7 @@ class _DecoderFieldsRequired(TypedDict):
 
 
 class DecoderFields(_DecoderFieldsRequired, total=False):
-    """Common fields of the families with SwiGLU, and rotary positions in every element of a head."""
+    """Common fields of the families with SwiGLU and any scaling of rotary frequencies."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -891,6 +891,53 @@ class _ResolvedPhi3ConfigRequired(TypedDict):
 
 class ResolvedPhi3Config(_ResolvedPhi3ConfigRequired, total=False):
     """Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedGlm4ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    rope_scaling: Optional[RopeScaling]
+    model_type: Literal["glm4"]
+    """The model family."""
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+
+
+
+class ResolvedGlm4Config(_ResolvedGlm4ConfigRequired, total=False):
+    """GLM-4-0414, dense: norms before and behind attention and MLP, rotary positions in part of a
+    head."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -4363,7 +4410,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4448,7 +4495,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -4,6 +4,7 @@ import type { ParamNames } from '../parts.js';
 import type { Family, ModelType } from './family.js';
 import { GEMMA2 } from './gemma2.js';
 import { GEMMA3 } from './gemma3.js';
+import { GLM4 } from './glm4.js';
 import { GPT2 } from './gpt2.js';
 import { GRANITE } from './granite.js';
 import { LLAMA } from './llama.js';
@@ -36,6 +37,7 @@ export const FAMILIES: Families = {
   gemma3_text: GEMMA3,
   gemma2: GEMMA2,
   phi3: PHI3,
+  glm4: GLM4,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

@@ -54,6 +54,10 @@ MODELS = {
         rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
                          "short_factor": [1.0, 1.1, 1.2], "long_factor": [1.0, 2.5, 4.0],
                          "original_max_position_embeddings": 16}),
+    "glm4": transformers.Glm4Config(**DECODER, head_dim=16, pad_token_id=None),
+    "glm4-plain-yarn-tied": transformers.Glm4Config(
+        **DECODER, head_dim=16, attention_bias=False, tie_word_embeddings=True, pad_token_id=None,
+        rope_parameters={**YARN, "partial_rotary_factor": 0.75}),
     "qwen3-moe": transformers.Qwen3MoeConfig(
         **DECODER, head_dim=16, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True),
     "gemma3": transformers.Gemma3TextConfig(

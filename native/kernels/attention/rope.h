@@ -52,6 +52,7 @@ struct Rope {
   std::int64_t sequence_length = 0;  // without positions: a row's position is row mod sequence_length
   bool inverse = false;              // the transpose, which is the gradient: rotates back
   Indices positions = {};            // (M) the table's row for each row, or empty
+  bool interleaved = false;          // elements 2i and 2i + 1 are a pair; else element i of both halves
 };
 
 /// Throws Error{"invalid_argument"} where shapes do not fit or a position is outside the table.

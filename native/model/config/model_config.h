@@ -44,7 +44,8 @@ struct ModelConfig {
   /// positions. Empty: 1 everywhere.
   std::vector<std::int64_t> layer_rope;
   double local_rope_theta = 10000.0;
-  std::int64_t rotary_dim = 0;  // leading elements of a head that are rotated; 0: all
+  std::int64_t rotary_dim = 0;    // leading elements of a head that are rotated; 0: all
+  bool rope_interleaved = false;  // rotated elements 2i and 2i + 1 are a pair; else element i of both halves
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
@@ -91,6 +92,7 @@ struct ModelConfig {
     field("layer_rope", layer_rope);
     field("local_rope_theta", local_rope_theta);
     field("rotary_dim", rotary_dim);
+    field("rope_interleaved", rope_interleaved);
     field("qkv_bias", qkv_bias);
     field("output_bias", output_bias);
     field("mlp_bias", mlp_bias);

@@ -13,8 +13,9 @@ void rotate(const ModelContext& model, const Pass& pass, std::size_t layer, cons
   const std::int64_t rope_kind = c.rope_of(layer);
   if (model.rotations == nullptr || rope_kind == 0) return;
   const RopeTable* table = rope_kind == 2 ? model.local_rotations : model.rotations;
-  rope(model.ctx, {qkv.columns(0, c.query_size() + c.key_value_size()), table,
-                   c.num_attention_heads + c.num_key_value_heads, pass.shape.length, inverse, pass.positions});
+  rope(model.ctx,
+       {qkv.columns(0, c.query_size() + c.key_value_size()), table, c.num_attention_heads + c.num_key_value_heads,
+        pass.shape.length, inverse, pass.positions, c.rope_interleaved});
 }
 
 }  // namespace

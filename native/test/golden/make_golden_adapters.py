@@ -38,11 +38,13 @@ ADAPTERS = {
     "dora_qwen3": ("qwen3", {"r": 3, "lora_alpha": 6, "target_modules": ["k_proj", "v_proj", "down_proj"], "use_dora": True}),
     "lora_phi3": ("phi3_longrope", {"r": 5, "lora_alpha": 7, "target_modules": ["qkv_proj", "o_proj", "gate_up_proj"]}),
     "dora_phi3": ("phi3", {"r": 3, "lora_alpha": 6, "target_modules": ["qkv_proj", "gate_up_proj", "down_proj"], "use_dora": True}),
+    "lora_glm4": ("glm4", {"r": 5, "lora_alpha": 7, "target_modules": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_up_proj", "down_proj"]}),
+    "dora_glm4": ("glm4", {"r": 3, "lora_alpha": 6, "target_modules": ["q_proj", "k_proj", "gate_up_proj"], "use_dora": True}),
     "dora_mixtral": ("mixtral", {"r": 3, "lora_alpha": 4, "target_modules": ["w1", "w2", "w3", "gate", "o_proj"], "use_dora": True}),
 }
 QUANTIZED = {"qlora_llama_nf4": ("lora_llama", "nf4"), "qlora_gpt2_int8": ("lora_gpt2", "int8"),
              "qlora_gemma3_nf4": ("lora_gemma3", "nf4"), "qlora_gemma2_int8": ("lora_gemma2", "int8"),
-             "qlora_phi3_nf4": ("lora_phi3", "nf4")}
+             "qlora_phi3_nf4": ("lora_phi3", "nf4"), "qlora_glm4_int8": ("lora_glm4", "int8")}
 ADAPTERS |= {name: ADAPTERS[like] for name, (like, _) in QUANTIZED.items()}
 
 

@@ -23,8 +23,8 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config,
-                          GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig,
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, Glm4Config,
+                          Glm4ForCausalLM, GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig,
                           LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
                           Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM,
@@ -112,6 +112,9 @@ CASES = {
     "phi3": lambda: phi3({**rope(theta=1000.0), "partial_rotary_factor": 0.75}, sliding_window=7, tie_word_embeddings=True),
     "phi3_longrope": lambda: phi3(longrope(16)),  # the sequences are longer
     "phi3_longrope_short": lambda: phi3(longrope(48, factor=3.0)),
+    "glm4": lambda: Glm4ForCausalLM(
+        Glm4Config(**SIZES, head_dim=12, pad_token_id=None,
+                   rope_parameters={**rope("yarn", 1000.0), "partial_rotary_factor": 0.5})),
     "granite": lambda: GraniteForCausalLM(
         GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
                       residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),

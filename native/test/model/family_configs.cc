@@ -164,13 +164,24 @@ ModelConfig phi3() {
   return config;
 }
 
+ModelConfig glm4() {
+  ModelConfig config = llama();
+  config.naming = "glm4";
+  config.rotary_dim = 6;
+  config.rope_interleaved = true;
+  config.qkv_bias = true;
+  config.attention_dropout = 0.1;
+  return config;
+}
+
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},     {"mixtral", mixtral()},
-          {"qwen2", qwen2()},     {"qwen3", qwen3()}, {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()},
-          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()},         {"gemma3", gemma3()},
-          {"gemma2", gemma2()},   {"phi3", phi3()}};
+  return {{"gpt2", gpt2()},           {"llama", llama()},     {"mistral", mistral()},
+          {"mixtral", mixtral()},     {"qwen2", qwen2()},     {"qwen3", qwen3()},
+          {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()}, {"granite", granite()},
+          {"olmo2", olmo2()},         {"olmo3", olmo3()},     {"gemma3", gemma3()},
+          {"gemma2", gemma2()},       {"phi3", phi3()},       {"glm4", glm4()}};
 }
 
 }  // namespace zerofleet::test

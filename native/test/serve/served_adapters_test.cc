@@ -29,6 +29,9 @@ std::vector<AdapterConfig> adapters_for(const std::string& family) {
   if (family == "phi3")
     return {adapter_of(3, 2, {"qkv_proj", "down_proj"}),
             adapter_of(8, 0.5, {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})};
+  if (family == "glm4")
+    return {adapter_of(3, 2, {"q_proj", "v_proj", "gate_up_proj"}),
+            adapter_of(8, 0.5, {"k_proj", "o_proj", "gate_up_proj", "down_proj"})};
   return {adapter_of(3, 2, {"q_proj", "v_proj", "down_proj"}),
           adapter_of(8, 0.5, {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})};
 }
@@ -89,7 +92,7 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
 
 TEST_CASE("served adapters: an answer has the same bits alone and beside those of the model and of other adapters") {
   for (const std::string family :
-       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
+       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3", "glm4"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       CAPTURE(family + " " + name_of(dtype));
       check_side_by_side(family, dtype, Device{}, 37, 3);
@@ -105,7 +108,7 @@ DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits 
 
 TEST_CASE("served adapters: log-probabilities have the bits of the losses of a training with the adapter") {
   for (const std::string family :
-       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3"}) {
+       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3", "glm4"}) {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       CAPTURE(family + " " + name_of(dtype));
       const ModelConfig config = config_of(family);

@@ -22,6 +22,7 @@ void rope(const Context& ctx, const Rope& args) {
     chunk.heads = args.num_heads;
     chunk.head_dim = args.x.cols / args.num_heads;
     chunk.rotary_dim = args.table->rotary_dim();
+    chunk.interleaved = args.interleaved;
     chunk.inverse = args.inverse;
     chunk.dtype = args.x.dtype;
     kernel(chunk);

@@ -19,8 +19,58 @@ struct RopeArguments {
   unsigned sequence_length;
   unsigned rows, num_heads, head_dim, half;  // half: pairs of a head that are rotated
   unsigned groups, per_row;                  // threads for the pairs of a head, and for a row
-  bool inverse, aligned;
+  bool inverse, aligned, interleaved;
 };
+
+/// Pairs of one head: element i of both halves.
+template <int N, class T>
+struct Halves {
+  T* first;
+  unsigned half;
+  Columns<N> at;
+
+  __device__ Halves(T* head, const Columns<N>& pairs, unsigned num_pairs) : first(head), half(num_pairs), at(pairs) {}
+  __device__ void read(Lanes<N>& x1, Lanes<N>& x2) const {
+    x1 = load(first, at);
+    x2 = load(first + half, at);
+  }
+  __device__ void write(const Lanes<N>& x1, const Lanes<N>& x2) const {
+    store(first, at, x1);
+    store(first + half, at, x2);
+  }
+};
+
+/// Pairs of one head: elements 2i and 2i + 1.
+template <int N, class T>
+struct Neighbours {
+  T* first;
+  Columns<N> low, high;
+
+  __device__ Neighbours(T* head, const Columns<N>& pairs, unsigned num_pairs)
+      : first(head),
+        low(columns_from<N>(2 * pairs.first, 2 * num_pairs, pairs.whole)),
+        high(columns_from<N>(2 * pairs.first + N, 2 * num_pairs, pairs.whole)) {}
+  __device__ void read(Lanes<N>& x1, Lanes<N>& x2) const {
+    const Lanes<N> a = load(first, low), b = load(first, high);
+    x1 = lanes<N>([&](int k) { return k < N / 2 ? a.v[2 * k] : b.v[2 * k - N]; });
+    x2 = lanes<N>([&](int k) { return k < N / 2 ? a.v[2 * k + 1] : b.v[2 * k + 1 - N]; });
+  }
+  __device__ void write(const Lanes<N>& x1, const Lanes<N>& x2) const {
+    const auto pairs_from = [&](int pair) {
+      return lanes<N>([&](int k) { return k % 2 == 0 ? x1.v[pair + k / 2] : x2.v[pair + k / 2]; });
+    };
+    store(first, low, pairs_from(0));
+    store(first, high, pairs_from(N / 2));
+  }
+};
+
+template <class Pairs, int N>
+__device__ void rotate(const Pairs& pairs, const Lanes<N>& cosine, const Lanes<N>& sine) {
+  Lanes<N> x1, x2;
+  pairs.read(x1, x2);
+  pairs.write(lanes<N>([&](int k) { return x1.v[k] * cosine.v[k] - x2.v[k] * sine.v[k]; }),
+              lanes<N>([&](int k) { return x2.v[k] * cosine.v[k] + x1.v[k] * sine.v[k]; }));
+}
 
 template <class T>
 __global__ void __launch_bounds__(kRopeThreads) rope_kernel(const RopeArguments<T> a) {
@@ -39,10 +89,10 @@ __global__ void __launch_bounds__(kRopeThreads) rope_kernel(const RopeArguments<
     const unsigned head = first_head + i;
     if (head >= a.num_heads) return;
     T* first = a.x.row(row) + static_cast<std::int64_t>(head) * a.head_dim;
-    T* second = first + a.half;
-    const Lanes<N> x1 = load(first, at), x2 = load(second, at);
-    store(first, at, lanes<N>([&](int k) { return x1.v[k] * cosine.v[k] - x2.v[k] * sine.v[k]; }));
-    store(second, at, lanes<N>([&](int k) { return x2.v[k] * cosine.v[k] + x1.v[k] * sine.v[k]; }));
+    if (a.interleaved)
+      rotate(Neighbours<N, T>(first, at, a.half), cosine, sine);
+    else
+      rotate(Halves<N, T>(first, at, a.half), cosine, sine);
   }
 }
 
@@ -69,7 +119,8 @@ void rope(const Context& ctx, const Rope& args) {
                              static_cast<unsigned>(groups),
                              static_cast<unsigned>(per_row),
                              args.inverse,
-                             rows_aligned_for<N>(args.x) && half % N == 0 && head_dim % N == 0};
+                             rows_aligned_for<N>(args.x) && half % N == 0 && head_dim % N == 0,
+                             args.interleaved};
     launch("rope", stream, {blocks, kRopeThreads}, rope_kernel<T>, a);
   });
 }

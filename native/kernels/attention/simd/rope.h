@@ -7,7 +7,7 @@
 
 namespace zerofleet::cpu {
 
-/// Rotates the heads of some rows in place: the halves (x1, x2) of a head's first rotary_dim elements become
+/// Rotates the heads of some rows in place: the pairs (x1, x2) of a head's first rotary_dim elements become
 /// (x1·c − x2·s, x2·c + x1·s).
 struct RopeArgs {
   void* x = nullptr;  // (rows, heads · head_dim) at the start of each row
@@ -21,7 +21,8 @@ struct RopeArgs {
   int64_t heads = 0;
   int64_t head_dim = 0;
   int64_t rotary_dim = 0;
-  bool inverse = false;  // rotate back: the gradient
+  bool interleaved = false;  // elements 2i and 2i + 1 are a pair; else element i of both halves
+  bool inverse = false;      // rotate back: the gradient
   DType dtype = DType::kF32;
 };
 

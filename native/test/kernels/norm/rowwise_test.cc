@@ -46,14 +46,14 @@ Table glu_rows(GluKind kind, const Table& gate_up) {
   return act;
 }
 
-Table rotated_rows(const Table& before, std::size_t dim, std::size_t sequence_length, double theta) {
+Table rotated_rows(const Table& before, std::size_t dim, std::size_t sequence_length, double theta, bool interleaved) {
   Table rotated = before;
   for (std::size_t row = 0; row < before.size(); ++row) {
     for (std::size_t head = 0; head < before[row].size(); head += dim) {
       for (std::size_t i = 0; i < dim / 2; ++i) {
         const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(dim);
         const double angle = static_cast<double>(row % sequence_length) * std::pow(theta, exponent);
-        const std::size_t first = head + i, second = first + dim / 2;
+        const std::size_t first = head + (interleaved ? 2 * i : i), second = first + (interleaved ? 1 : dim / 2);
         rotated[row][first] = before[row][first] * std::cos(angle) - before[row][second] * std::sin(angle);
         rotated[row][second] = before[row][second] * std::cos(angle) + before[row][first] * std::sin(angle);
       }
@@ -146,22 +146,24 @@ DEVICE_TEST_CASE("gated linear units and their backwards") {
   });
 }
 
-DEVICE_TEST_CASE("rope rotates pairs of halves by position, and back") {
+DEVICE_TEST_CASE("rope rotates pairs, of halves or of neighbours, by position, and back") {
   on_every_device([](const Context& ctx, DType dtype) {
     constexpr std::int64_t kLength = 7;
     for (const auto& [heads, dim, gap] : {std::array<std::int64_t, 3>{3, 10, 4}, {9, 32, 8}, {1, 24, 0}}) {
-      const RopeTable table(ctx, 16, dim, 500.0);
-      std::mt19937 random(17);
-      HostMatrix x = HostMatrix::random(dtype, 3 * kLength, heads * dim, random, gap);
-      const Table before = table_of(x);
-      const Table expected = rotated_rows(before, static_cast<std::size_t>(dim), kLength, 500.0);
-      rope(ctx, {x.view(), &table, heads, kLength});
-      synchronize(ctx);
-      CHECK(relative_error(x, expected) < tolerance(dtype));
-      rope(ctx, {x.view(), &table, heads, kLength, true});
-      synchronize(ctx);
-      CHECK(relative_error(x, before) < 2 * tolerance(dtype));
-      CHECK_THROWS_AS(rope(ctx, {x.view(), &table, heads, 17}), Error);
+      for (const bool interleaved : {false, true}) {
+        const RopeTable table(ctx, 16, dim, 500.0);
+        std::mt19937 random(17);
+        HostMatrix x = HostMatrix::random(dtype, 3 * kLength, heads * dim, random, gap);
+        const Table before = table_of(x);
+        const Table expected = rotated_rows(before, static_cast<std::size_t>(dim), kLength, 500.0, interleaved);
+        rope(ctx, {x.view(), &table, heads, kLength, false, {}, interleaved});
+        synchronize(ctx);
+        CHECK(relative_error(x, expected) < tolerance(dtype));
+        rope(ctx, {x.view(), &table, heads, kLength, true, {}, interleaved});
+        synchronize(ctx);
+        CHECK(relative_error(x, before) < 2 * tolerance(dtype));
+        CHECK_THROWS_AS(rope(ctx, {x.view(), &table, heads, 17}), Error);
+      }
     }
   });
 }
@@ -171,24 +173,26 @@ DEVICE_TEST_CASE("rope rotates the first elements of each head only") {
     constexpr std::int64_t kLength = 7;
     // Heads of 12 elements of which 6 are rotated, and of 64 of which 48 are.
     for (const auto& [heads, dim, rotated] : {std::array<std::int64_t, 3>{3, 12, 6}, {5, 64, 48}}) {
-      const RopeTable table(ctx, 16, rotated, 500.0);
-      std::mt19937 random(17);
-      HostMatrix x = HostMatrix::random(dtype, 2 * kLength, heads * dim, random, 8);
-      const Table before = table_of(x);
-      HostMatrix parts(dtype, x.rows(), heads * rotated);  // the rotated elements alone
-      for (std::int64_t row = 0; row < x.rows(); ++row) {
-        for (std::int64_t j = 0; j < heads * rotated; ++j)
-          parts.set(row, j, static_cast<float>(x.at(row, j / rotated * dim + j % rotated)));
-      }
-      rope(ctx, {x.view(), &table, heads, kLength});
-      rope(ctx, {parts.view(), &table, heads, kLength});
-      synchronize(ctx);
-      for (std::int64_t row = 0; row < x.rows(); ++row) {
-        for (std::int64_t j = 0; j < heads * dim; ++j) {
-          const bool is_kept = j % dim >= rotated;
-          const double expected = is_kept ? before[static_cast<std::size_t>(row)][static_cast<std::size_t>(j)]
-                                          : parts.at(row, j / dim * rotated + j % dim);
-          REQUIRE(x.at(row, j) == expected);
+      for (const bool interleaved : {false, true}) {
+        const RopeTable table(ctx, 16, rotated, 500.0);
+        std::mt19937 random(17);
+        HostMatrix x = HostMatrix::random(dtype, 2 * kLength, heads * dim, random, 8);
+        const Table before = table_of(x);
+        HostMatrix parts(dtype, x.rows(), heads * rotated);  // the rotated elements alone
+        for (std::int64_t row = 0; row < x.rows(); ++row) {
+          for (std::int64_t j = 0; j < heads * rotated; ++j)
+            parts.set(row, j, static_cast<float>(x.at(row, j / rotated * dim + j % rotated)));
+        }
+        rope(ctx, {x.view(), &table, heads, kLength, false, {}, interleaved});
+        rope(ctx, {parts.view(), &table, heads, kLength, false, {}, interleaved});
+        synchronize(ctx);
+        for (std::int64_t row = 0; row < x.rows(); ++row) {
+          for (std::int64_t j = 0; j < heads * dim; ++j) {
+            const bool is_kept = j % dim >= rotated;
+            const double expected = is_kept ? before[static_cast<std::size_t>(row)][static_cast<std::size_t>(j)]
+                                            : parts.at(row, j / dim * rotated + j % dim);
+            REQUIRE(x.at(row, j) == expected);
+          }
         }
       }
     }

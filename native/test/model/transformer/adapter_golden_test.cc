@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kCases[] = {"lora_llama",       "lora_gemma2", "qlora_gemma2_int8", "lora_gemma3",
                                   "qlora_gemma3_nf4", "lora_gpt2",   "lora_qwen3",        "dora_llama",
                                   "dora_gpt2",        "dora_qwen3",  "dora_mixtral",      "qlora_llama_nf4",
-                                  "qlora_gpt2_int8",  "lora_phi3",   "dora_phi3",         "qlora_phi3_nf4"};
+                                  "qlora_gpt2_int8",  "lora_phi3",   "dora_phi3",         "qlora_phi3_nf4",
+                                  "lora_glm4",        "dora_glm4",   "qlora_glm4_int8"};
 
 TransformerOptions over_frozen_base(const GoldenFile& golden) {
   TransformerOptions options;
