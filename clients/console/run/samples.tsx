@@ -6,6 +6,7 @@ import { useLoaded } from '../app/loaded.js';
 import { Empty } from '../parts/empty.js';
 import { count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import '../style/samples.css';
 import type { LiveRun } from './live-run.js';
 
 /** Checkpoints also answer after the end of the run, when its stream is over. */
