@@ -95,7 +95,9 @@ export async function startApi({
     closers.push(() => webhookRelay.stop());
     const servers = { mlflow: config.mlflow_credentials, wandb: config.wandb_credentials };
     const trackers = new Trackers(servers, addresses);
-    const forwarder = new Forwarder({ store, trackers, log });
+    const samples = new SampleQueue(store, log);
+    closers.push(() => samples.close());
+    const forwarder = new Forwarder({ store, trackers, samples, log });
     closers.push(() => forwarder.close());
     const waits = watchWaits({ store, objects, log });
     closers.push(() => waits.close());
@@ -105,8 +107,6 @@ export async function startApi({
     closers.push(() => collector.close());
     const sweeps = runSweeps({ store, objects, log });
     closers.push(() => sweeps.close());
-    const samples = new SampleQueue(store, log);
-    closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);
     closers.push(() => exports.close());
     const firstKey = await readFirstKey(config);

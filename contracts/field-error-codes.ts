@@ -77,7 +77,7 @@ export const FIELD_ERROR_CATALOGUE = {
   ema_missing: 'The field needs an average of the weights.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
   checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',
-  chat_template_missing: 'The dataset has chats, but there is no chat template.',
+  chat_template_missing: 'There are chats, but no chat template.',
   model_field_unsupported:
     'The field of the model or its value is not supported because it changes the mathematics.',
   model_field_conflict: 'Two fields of the model contradict each other.',

@@ -45,6 +45,7 @@ import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
 import { checkRanks, resolveResources } from './resolve/resources.js';
+import { checkSamples } from './resolve/samples.js';
 import { resolveSources } from './resolve/sources.js';
 import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
 import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
@@ -146,6 +147,7 @@ function resolveTranslated(
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
+    ...checkSamples(resolved, sources),
     ...checkFormat('/data', spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...checkMixture(spec.data, datasets),

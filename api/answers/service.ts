@@ -29,7 +29,10 @@ const MAX_LOGPROBS = 2 ** 20;
 /** Tokens of an answer: those of the longest context. */
 const MAX_TOKENS = 32_768;
 
-const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'> = {
+export const SAMPLE_DEFAULTS: Omit<
+  SampleTask,
+  'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'
+> = {
   tools: [],
   tool_choice: 'auto',
   response_format: { type: 'text' },
@@ -87,7 +90,7 @@ export async function sendAnswer(
   form: AnswerForm,
 ): Promise<FastifyReply> {
   await requireTemplate(request, model, body);
-  const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
+  const pending = { request, reply, model, task: { ...SAMPLE_DEFAULTS, ...body } };
   requireReadable(pending.task);
   requireForm(pending.task);
   requireBound(pending.task);

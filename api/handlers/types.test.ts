@@ -59,7 +59,7 @@ interface Conditional {
   data: 'dataset' | 'uri' | 'mixture' | 'format' | 'chat';
   train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
   zero: 'lanes';
-  checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';
+  checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every' | 'samples';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';
 }
 

@@ -1,12 +1,14 @@
 /**
- * Forwards the metrics of jobs to their experiment trackers. Every API process runs a forwarder; the job store gives
- * each integration to one of them at a time (state/integrations). It only reads what the job has written, so that no
- * job waits for a tracker.
+ * Forwards the metrics of jobs to their experiment trackers, and lets checkpoints answer the prompts of their job.
+ * Every API process runs a forwarder; the job store gives each integration to one of them at a time
+ * (state/integrations). It only reads what the job has written, so that no job waits for a tracker or an answer.
  */
-import type { Integration } from '../../contracts/index.js';
+import type { Integration, Job } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import type { ClaimedForward, ForwardEvent, ForwardSave, JobStore } from '../../state/index.js';
+import { ANSWER_MS, answerCheckpoint } from '../answers/answer-checkpoint.js';
+import type { SamplePort } from '../services.js';
 import { type Resolve, resolveByDns } from '../webhooks/post.js';
 import { MlflowRun } from './mlflow-run.js';
 import { forwardRun, isGoingOn, type RoundResult, type RunState, runState, type TrackerRun } from './run.js';
@@ -58,6 +60,7 @@ const MAX_HALVINGS = 4;
 export interface ForwarderOptions {
   store: JobStore;
   trackers: Trackers;
+  samples: SamplePort;
   log: Logger;
   resolve?: Resolve;
   timing?: Partial<ForwarderTiming>;
@@ -121,11 +124,13 @@ export class Forwarder {
     const { store, trackers } = this.options;
     const { job_id, index } = claim;
     const job = await store.getJob(job_id);
-    const integration = job?.spec.integrations[index];
+    if (job === null) return;
+    const integration = job.spec.integrations[index];
     const saved = savedOf(claim);
-    if (job === null || integration === undefined) return;
+    if (integration === undefined) return this.answer(claim, job, saved);
     const server = trackers.find(integration, job.spec.project);
-    const free = this.enter(server, job.spec.project);
+    const url = server?.url ?? '';
+    const free = this.enter({ host: server === null ? '' : new URL(url).host, url }, job.spec.project);
     if (free === null) return this.save(claim, { state: saved, next: { due_ms: this.delayAfter(1) } });
     const { halvings, uncertain } = saved;
     let known = saved;
@@ -153,13 +158,47 @@ export class Forwarder {
     await this.save(claim, { state, next: this.nextAfter(result, claim, tracker) });
   }
 
+  /** Lets the next checkpoint of a job answer its prompts. */
+  private async answer(claim: ClaimedForward, { spec, ...job }: Job, saved: Saved): Promise<void> {
+    const { store, samples, log } = this.options;
+    const { signal } = this.closing;
+    const free = this.enter({ host: 'workers', url: spec.resources.pool }, spec.project);
+    if (free === null) return this.save(claim, { state: saved, next: { due_ms: this.delayAfter(1) } });
+    let failure: unknown = null;
+    try {
+      // Beyond the deadline of the answers.
+      await this.save(claim, { state: saved, next: { lease_ms: 2 * ANSWER_MS } });
+      const round = await answerCheckpoint({ spec, ...job }, saved.run.step, { store, samples, signal });
+      const { end, step, event } = round;
+      const next =
+        end === 'ended'
+          ? 'done'
+          : end === 'more'
+            ? { due_ms: 0 }
+            : { due_ms: this.timing.idle_ms, seq: claim.seq };
+      await this.save(claim, { state: succeeded({ ...saved.run, step }, 0), next, ...(event && { event }) });
+    } catch (error) {
+      if (error instanceof ClaimLost) throw error;
+      failure = error;
+    } finally {
+      free(failure === null);
+    }
+    if (failure === null) return;
+    if (!signal.aborted)
+      log.info({ err: failure, job_id: job.id }, 'prompts not answered, will be tried again');
+    const state = { ...saved, failures: saved.failures + 1 };
+    await this.save(claim, { state, next: { due_ms: signal.aborted ? 0 : this.delayAfter(state.failures) } });
+  }
+
   /**
    * Anybody can name many addresses of one host, and many names of one machine: hosts and projects have limits as well.
    */
-  private enter(server: Tracker | null, project: string): ((succeeded: boolean) => void) | null {
-    const url = server?.url ?? '';
+  private enter(
+    { host, url }: Record<'host' | 'url', string>,
+    project: string,
+  ): ((succeeded: boolean) => void) | null {
     const leaveProject = this.projects.enter(project);
-    const leaveHost = leaveProject && this.hosts.enter(server === null ? '' : new URL(url).host);
+    const leaveHost = leaveProject && this.hosts.enter(host);
     // An address that fails does not slow down the others of its host.
     const leaveUrl = leaveHost && this.urls.enter(url);
     const leaveBoth = () => {

@@ -48,7 +48,7 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
-const NO_WORKERS: SamplePort = {
+export const NO_WORKERS: SamplePort = {
   sample: async () => {
     throw new ZerofleetError('sample_timeout', 'there are no workers');
   },

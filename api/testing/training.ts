@@ -48,6 +48,22 @@ export async function servedCheckpoint(stack: TestStack): Promise<{ job: Job; ch
   return { job, checkpoint };
 }
 
+/** Answers of two checkpoints to two prompts, as the forwarder writes them; the second one failed. */
+export async function answered({ store }: Pick<TestStack, 'store'>, jobId: string): Promise<void> {
+  const claims = await store.claimForwards({ limit: 10, lease_ms: 60_000, idle_ms: 60_000 });
+  const claim = claims.find(({ job_id }) => job_id === jobId);
+  if (claim === undefined) throw new Error('the job has no prompts');
+  const events = [
+    { type: 'samples.answered', data: { step: 5, checkpoint_id: 'ckpt_1', answers: ['one\nline', 'two'] } },
+    {
+      type: 'samples.failed',
+      data: { step: 10, checkpoint_id: 'ckpt_2', error: 'prompt_too_long', message: 'too long' },
+    },
+  ];
+  for (const event of events)
+    await store.saveForward(claim, { state: {}, next: { lease_ms: 60_000 }, event });
+}
+
 /** Metrics of one step of two ranks, with a falling loss. */
 export function metricOf(step: number): MetricInput {
   return {

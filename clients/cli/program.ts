@@ -25,6 +25,7 @@ import { addPushCommand } from './commands/push.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
 import { addStartCommands } from './commands/start.js';
+import { addStepAnswersCommand } from './commands/step-answers.js';
 import { addSweepCommands } from './commands/sweeps.js';
 import { addTensorCommands } from './commands/tensors.js';
 import { addTrainCommand } from './commands/train.js';
@@ -95,6 +96,7 @@ function build(environment: Environment): Command {
     'Results',
     addCheckpointCommands,
     addSampleCommands,
+    addStepAnswersCommand,
     addDownloadCommand,
     addPushCommand,
     addTensorCommands,

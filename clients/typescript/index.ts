@@ -106,6 +106,7 @@ export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { SignInAddress } from './sessions.js';
 export type { SharedAddress } from './shares.js';
+export { answersIn, type StepAnswers } from './step-answers.js';
 export type { FollowOptions } from './stream.js';
 export { rangeOf } from './sweep-space.js';
 export type { ClientOptions } from './transport.js';

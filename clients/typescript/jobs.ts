@@ -23,6 +23,7 @@ import {
 } from './metrics.js';
 import { allPages, type ListQuery } from './pages.js';
 import { pause } from './pause.js';
+import { answersIn, type StepAnswers } from './step-answers.js';
 import { type FollowOptions, followJob } from './stream.js';
 import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
@@ -195,6 +196,14 @@ export class Jobs {
       const params = { path: { job_id: jobId }, query: { after, limit: STREAM_PAGE } };
       return bodyOf(`events of ${jobId}`, this.http.GET('/v1/jobs/{job_id}/events', { params }));
     }, begin);
+  }
+
+  /** Answers of checkpoints to the prompts of the job's document (`checkpoint.samples`), by step. */
+  async *samples(jobId: string): AsyncGenerator<StepAnswers> {
+    for await (const event of this.events(jobId)) {
+      const answers = answersIn(event);
+      if (answers !== null) yield answers;
+    }
   }
 
   /** Metrics of the steps so far, optionally after the entry with this `position`. */

@@ -23,6 +23,7 @@ export const DEFAULTS = {
   RanksSpec: {"min":1,"preferred":1} satisfies Partial<Schemas['RanksSpec']>,
   CheckpointSpec: {"on_busy":"skip"} satisfies Partial<Schemas['CheckpointSpec']>,
   KeepSpec: {"last":3,"best":0} satisfies Partial<Schemas['KeepSpec']>,
+  SamplesSpec: {"max_tokens":64,"temperature":0,"top_k":0,"top_p":1,"seed":1} satisfies Partial<Schemas['SamplesSpec']>,
   LimitsSpec: {"on_limit":"pause"} satisfies Partial<Schemas['LimitsSpec']>,
   RetrySpec: {"max_errors":3,"preemptions":null} satisfies Partial<Schemas['RetrySpec']>,
   ExportSpec: {"format":"safetensors","dtype":"bf16","weights":"trained","tensorboard":false} satisfies Partial<Schemas['ExportSpec']>,

@@ -3286,6 +3286,57 @@ export interface components {
              */
             best_metric?: components["schemas"]["EvaluationMetric"];
         };
+        /** @description A message of a chat. */
+        PromptMessage: {
+            /**
+             * @description Role of the author, as named by the template.
+             * @example user
+             */
+            role: string;
+            /** @description Text of the message. */
+            content: string;
+        };
+        /** @description A text or a chat. Set exactly one of `prompt` and `messages`. */
+        PromptSpec: {
+            /** @description The text that the model continues. */
+            prompt?: string;
+            /** @description The chat that the model answers, rendered by the chat template of the data. */
+            messages?: components["schemas"]["PromptMessage"][];
+        } & (unknown | unknown);
+        /**
+         * @description Prompts that checkpoints answer, to show what the model learns. Workers of the pool answer them, and the training
+         *     does not wait. The newest checkpoint of an ended job answers, and before it at most one in each 200th part of the
+         *     training. The event `samples.answered` has the first 2,000 characters of each answer.
+         */
+        SamplesSpec: {
+            /** @description Texts to continue and chats to answer. */
+            prompts: components["schemas"]["PromptSpec"][];
+            /**
+             * @description Maximum number of tokens of an answer.
+             * @default 64
+             */
+            max_tokens?: number;
+            /**
+             * @description Sampling temperature; 0 selects the most likely token each time.
+             * @default 0
+             */
+            temperature?: number;
+            /**
+             * @description Samples among the k most likely tokens; 0 keeps all.
+             * @default 0
+             */
+            top_k?: number;
+            /**
+             * @description Samples among the fewest of these tokens whose probabilities sum to this share; 1 keeps all.
+             * @default 1
+             */
+            top_p?: number;
+            /**
+             * @description Seed of each answer, the same at all checkpoints.
+             * @default 1
+             */
+            seed?: components["schemas"]["Seed"];
+        };
         /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
             /**
@@ -3309,14 +3360,18 @@ export interface components {
              */
             on_busy?: "skip" | "wait";
             keep?: components["schemas"]["KeepSpec"];
+            samples?: components["schemas"]["SamplesSpec"];
             /** @description Checkpoints at multiples of this number of steps are kept permanently, besides those of `keep`. */
             keep_every?: number;
         };
         /** @description Number of checkpoints to keep, with every field. */
         ResolvedKeep: WithRequired<components["schemas"]["KeepSpec"], "last" | "best">;
+        /** @description The prompts, with every field. */
+        ResolvedSamples: WithRequired<components["schemas"]["SamplesSpec"], "prompts" | "max_tokens" | "temperature" | "top_k" | "top_p" | "seed">;
         /** @description Checkpoint interval and retention, with every field; exactly one of the three intervals. */
         ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep"> & {
             keep: components["schemas"]["ResolvedKeep"];
+            samples?: components["schemas"]["ResolvedSamples"];
         };
         /**
          * @description Limits of the job. A job that reaches a limit stops with the reason `budget_reached`. `resume` grants the whole

@@ -41,3 +41,17 @@ t.test('the best checkpoints need evaluations at the steps of checkpoints', asyn
   for (const when of [{ every_steps: 30 }, { every_seconds: 60 }, { auto: true as const }])
     t.match(resolve({ ...when, keep: { best: 1 } }).errors, refused, JSON.stringify(when));
 });
+
+t.test('prompts have defaults, and chats need a template', async (t) => {
+  const samples = { prompts: [{ prompt: 'Once' }, { messages: [{ role: 'user', content: 'Why?' }] }] };
+  const { checkpoint, errors } = resolve({ samples });
+  t.same(checkpoint.samples, { ...samples, max_tokens: 64, temperature: 0, top_k: 0, top_p: 1, seed: 1 });
+  t.match(errors, [
+    {
+      pointer: '/checkpoint/samples/prompts/1/messages',
+      code: 'chat_template_missing',
+      message: /write a prompt/,
+    },
+  ]);
+  t.same(resolve({ samples: { prompts: [{ prompt: 'Once' }] } }).errors, []);
+});

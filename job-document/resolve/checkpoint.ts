@@ -15,9 +15,15 @@ export function resolveCheckpoint(
   metric: string,
 ): ResolvedJobSpec['checkpoint'] {
   const when = WHEN.some((name) => given[name] !== undefined) ? {} : { every_steps: 100 };
+  const { samples, ...rest } = given;
   const { best_metric = metric, ...keep } = { ...defaultsOf('KeepSpec'), ...given.keep };
-  const filled = { ...when, ...defaultsOf('CheckpointSpec'), ...given };
-  return { ...filled, keep: { ...keep, ...(keep.best > 0 && { best_metric }) } };
+  return {
+    ...when,
+    ...defaultsOf('CheckpointSpec'),
+    ...rest,
+    keep: { ...keep, ...(keep.best > 0 && { best_metric }) },
+    ...(samples && { samples: { ...defaultsOf('SamplesSpec'), ...samples } }),
+  };
 }
 
 /** @param given the checkpoint section of the document, to find contradictory fields */

@@ -209,6 +209,6 @@ function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): F
 }
 
 /** The template of a tokenizer that could not be looked up is unknown. */
-function isUnknown(resolved: Pick<ResolvedData, 'tokenizer'>, { tokenizer }: DataSources): boolean {
+export function isUnknown(resolved: Pick<ResolvedData, 'tokenizer'>, { tokenizer }: DataSources): boolean {
   return tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
 }

@@ -2,7 +2,7 @@ import { randomPiece } from '../../platform/random.js';
 import { nowText, type StoreContext } from '../core/context.js';
 import type { EventInput } from '../jobs/execution.js';
 
-/** An integration of a job by its index in the document. */
+/** An integration of a job by its index in the document; the index after them is that of its answers to prompts. */
 interface ForwardRef {
   job_id: string;
   index: number;
@@ -56,6 +56,8 @@ type RawClaim = [job_id: string, index: string, seq: string, state: string, inte
  * At most one process has the claim of an integration. A claim that is neither renewed nor ended expires, and
  * the next one learns that it was interrupted. The creation of a job makes its integrations due, and so does
  * a retry.
+ *
+ * The answers of checkpoints to the prompts of a document follow the job as an integration does.
  *
  * Excluded: what the state means, and forwarding itself (api/integrations).
  */

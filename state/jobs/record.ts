@@ -129,8 +129,8 @@ function internalFields(job: Job): Record<string, string> {
     base: baseOf(job.spec) ?? '',
     // Webhooks that the job names.
     notify: JSON.stringify(job.spec.notify.webhooks),
-    // Number of its integrations.
-    integrations: String(job.spec.integrations.length),
+    // Number of its integrations, and one more if checkpoints answer prompts.
+    forwards: String(job.spec.integrations.length + (job.spec.checkpoint.samples === undefined ? 0 : 1)),
     indexes: JSON.stringify(jobIndexes(job)),
     // Initial checkpoint, which may be of another job; empty for none.
     init_checkpoint: sourceCheckpoint(job.spec),

@@ -3,7 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
-import { claimAndTrain } from '../../api/testing/training.js';
+import { answered, claimAndTrain } from '../../api/testing/training.js';
 import type { Checkpoint, Model, SampleTask } from '../../contracts/index.js';
 import { modelFolder } from '../../formats/testing/models.js';
 import { commandLine } from './command-line.js';
@@ -59,6 +59,30 @@ t.test('a continued text, and a chat', async (t) => {
   ]);
   const whole = await zerofleet(['--json', 'chat', 'chat', 'Why?']);
   t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 6' }], usage: { completion_tokens: 2 } });
+});
+
+t.test('answers of checkpoints to the prompts of the document', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const zerofleet = commandLine({ ZEROFLEET_URL: await stack.listen(), ZEROFLEET_API_KEY: ADMIN_KEY });
+  await stack.createJob({ name: 'plain' });
+  t.match(await zerofleet(['samples', 'plain']), { code: 0, out: /no prompts: set checkpoint.samples/ });
+  const job = await stack.createJob({
+    name: 'told',
+    checkpoint: { samples: { prompts: [{ prompt: 'Once' }, { prompt: 'Twice' }] } },
+  });
+  t.match(await zerofleet(['samples', 'told']), { code: 0, out: /no checkpoint has answered yet/ });
+  await answered(stack, job.id);
+  const out = [
+    'prompt: Once\nstep 5\n  one\n  line\nstep 10\n  too long',
+    'prompt: Twice\nstep 5\n  two\nstep 10\n  too long',
+  ].join('\n\n');
+  t.match(await zerofleet(['samples', 'told']), { code: 0, out });
+  const json = await zerofleet(['--json', 'samples', 'told']);
+  t.strictSame(JSON.parse(json.out), [
+    { step: 5, checkpoint_id: 'ckpt_1', answers: ['one\nline', 'two'], error: null },
+    { step: 10, checkpoint_id: 'ckpt_2', answers: [], error: 'too long' },
+  ]);
 });
 
 t.test('a model from its folder', async (t) => {

@@ -39,11 +39,18 @@ t.test('narrow windows', { skip: await ensureBrowser() }, async (t) => {
         ['#/admin', '.api-keys tbody tr'],
         ['#/admin?tab=users', '[aria-label=Users] tbody tr'],
         [`#/runs/${ids.running}?tab=checkpoints`, '[aria-label=Checkpoints] tbody tr'],
+        [`#/runs/${ids.running}?tab=attempts`, '[aria-label=Attempts] tbody tr'],
+        [`#/compare?run=${ids.running}&run=${ids.paused}`, 'main .scroll tbody tr'],
+        ['#/datasets', '.runs tbody tr'],
+        ['#/admin?tab=audit', '[aria-label="Audit log"] tbody tr'],
       ] as const) {
         await open(address);
         await page.waitForSelector(rows);
         t.same(
-          await outside(page, '.actions :is(button, a), .title :is(button, a), [role=tab]'),
+          await outside(
+            page,
+            'tbody :is(th, td), .actions :is(button, a), .title :is(button, a), [role=tab]',
+          ),
           [],
           address,
         );

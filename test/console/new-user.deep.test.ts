@@ -3,9 +3,12 @@ import t from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
 import { collect } from '../../clients/typescript/index.js';
 import { startStack } from '../support/stack.js';
+import { firstLora } from './first-lora.js';
 import { walk } from './new-user.js';
 
-t.test('from signing in to a download', { skip: await ensureBrowser(), timeout: 900_000 }, async (t) => {
+const skip = await ensureBrowser();
+
+t.test('from signing in to a download', { skip, timeout: 900_000 }, async (t) => {
   const { client } = await startStack(t);
   const { page, complaints } = await openPage(t);
   const { url } = await client.sessions.address();
@@ -40,4 +43,14 @@ t.test('from signing in to a download', { skip: await ensureBrowser(), timeout: 
     complaints.filter((text) => !/status of (401|422)/.test(text)),
     [],
   );
+});
+
+t.test('an adapter in at most 12 actions and without a red text', { skip, timeout: 900_000 }, async (t) => {
+  const { client } = await startStack(t);
+  const { page } = await openPage(t);
+  const { url } = await client.sessions.address();
+  const { actions, red, file } = await firstLora(page, url);
+  t.ok(actions.length <= 12, actions.join(', '));
+  t.strictSame(red, []);
+  t.match(file, /^ckpt_\w{26}\.tar$/);
 });

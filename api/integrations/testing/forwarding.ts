@@ -3,7 +3,7 @@ import type { Integration, JobEvent, JobSpec, StreamEntry } from '../../../contr
 import type { TrackerServer } from '../../../platform/config/tracker-servers.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import type { JobStore } from '../../../state/index.js';
-import { startTestStack } from '../../testing/stack.js';
+import { NO_WORKERS, startTestStack } from '../../testing/stack.js';
 import { metricOf } from '../../testing/training.js';
 import { AddressPolicy } from '../../webhooks/addresses.js';
 import { Forwarder, type ForwarderOptions } from '../forwarder.js';
@@ -66,6 +66,7 @@ export async function setUp<S extends TrackerStore>(
     const forwarder = new Forwarder({
       store,
       trackers: new Trackers(known, new AddressPolicy(LOOPBACK)),
+      samples: NO_WORKERS,
       log,
       ...changes,
       timing: { ...TIMING, ...changes.timing },

@@ -98,7 +98,7 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
           {code !== null && ` ${words(code)}`}
         </span>
       </td>
-      <td class="mono muted small">{request_id}</td>
+      <td class="mono muted small wrap">{request_id}</td>
     </tr>
   );
 }

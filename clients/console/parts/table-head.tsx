@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * The head of a table: a column for each name. In a narrow window the rows of a table with actions become blocks, so
- * that no action is out of sight. Each cell then has the name of its column.
+ * The head of a table: a column for each name. In a narrow window the rows become blocks, so that no cell is out of
+ * sight. Each cell then has the name of its column.
  */
 export function TableHead({ names }: { names: readonly string[] }) {
   const head = useRef<HTMLTableSectionElement>(null);
@@ -12,7 +12,7 @@ export function TableHead({ names }: { names: readonly string[] }) {
       style?.setProperty(`--column-${index + 1}`, JSON.stringify(name));
   }, [names.join()]);
   return (
-    <thead ref={head} class={names.includes('Actions') ? 'stacks' : undefined}>
+    <thead ref={head} class="stacks">
       <tr>
         {names.map((name) => (
           <th key={name} scope="col">

@@ -24,6 +24,7 @@ const TABS: Readonly<Record<string, FunctionComponent<{ run: LiveRun }>>> = {
   overview: Overview,
   charts: tab(() => import('./charts/charts.js'), 'Charts'),
   checkpoints: tab(() => import('./checkpoints/checkpoints.js'), 'Checkpoints'),
+  samples: tab(() => import('./samples.js'), 'Samples'),
   events: tab(() => import('./events.js'), 'Events'),
   logs: tab(() => import('./logs.js'), 'Logs'),
   document: tab(() => import('./document.js'), 'Document'),

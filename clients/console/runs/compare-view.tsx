@@ -3,13 +3,14 @@ import type { Checkpoint, Job } from '../../../contracts/types.js';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { linkTo, route } from '../app/router.js';
+import { route } from '../app/router.js';
 import { Chart } from '../parts/chart.js';
 import { Empty } from '../parts/empty.js';
 import { count, short, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { ParallelPlot } from '../parts/parallel-plot.js';
 import { useStored } from '../parts/stored.js';
+import { TableHead } from '../parts/table-head.js';
 import { formatOf } from '../run/charts/chart-groups.js';
 import { type CurvePoint, extremesOf, namesIn, pointOf } from '../run/charts/curve.js';
 import { agreement, type Difference, differences } from './documents.js';
@@ -188,18 +189,7 @@ function Differences({ runs }: { runs: readonly Compared[] }) {
 function Fields({ fields, runs }: { fields: readonly Difference[]; runs: readonly Compared[] }) {
   return (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          {runs.map(({ job }, index) => (
-            <th key={job.id} scope="col">
-              <a href={linkTo(['runs', job.id])}>
-                {index + 1} {job.name || job.id}
-              </a>
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead names={['Field', ...runs.map(({ job }, index) => `${index + 1} ${job.name || job.id}`)]} />
       <tbody>
         {fields.map(({ pointer, values }) => (
           <tr key={pointer}>

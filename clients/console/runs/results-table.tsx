@@ -4,6 +4,7 @@ import { linkTo } from '../app/router.js';
 import { StateBadge } from '../parts/badge.js';
 import { compact, count, duration, lossOf, loss as lossText } from '../parts/format.js';
 import { useStored } from '../parts/stored.js';
+import { TableHead } from '../parts/table-head.js';
 import { groupsOf, labelsOf, type Result } from './results.js';
 
 const COLUMNS: readonly [
@@ -48,25 +49,16 @@ export function Results({ results }: { results: readonly Result[] }) {
         </div>
       )}
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">State</th>
-            {[...COLUMNS, ...PLAIN].map(([title]) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={['Run', 'State', ...[...COLUMNS, ...PLAIN].map(([title]) => title)]} />
         <tbody>
           {groupsOf(results, label).map((group) => (
             <Fragment key={group.value ?? ''}>
               {label !== '' && (
                 <tr>
-                  <th scope="rowgroup" colSpan={2}>
+                  <th scope="rowgroup">
                     {label}: {group.value ?? 'none'} <span class="muted">mean of {group.results.length}</span>
                   </th>
+                  <td />
                   <td class="muted">{lossText(group.best)}</td>
                   <td class="muted">{lossText(group.final)}</td>
                   <td colSpan={PLAIN.length} />

@@ -9,6 +9,7 @@ import { ActionButton } from '../parts/action.js';
 import { loss, short } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { ParallelPlot } from '../parts/parallel-plot.js';
+import { TableHead } from '../parts/table-head.js';
 import { SweepBadge } from './badges.js';
 import { BestRun } from './best-run.js';
 import { fieldLabel, lastValue, progressText, ranked } from './sweep.js';
@@ -123,19 +124,7 @@ function Runs({ sweep }: { sweep: Sweep }) {
     <section class="card scroll">
       <h2>Runs</h2>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            {fields.map((field) => (
-              <th key={field} scope="col" title={field}>
-                {fieldLabel(field)}
-              </th>
-            ))}
-            <th scope="col">State</th>
-            <th scope="col">Step</th>
-            <th scope="col">{metric}</th>
-          </tr>
-        </thead>
+        <TableHead names={['Run', ...fields.map(fieldLabel), 'State', 'Step', metric]} />
         <tbody>
           {ranked(sweep).map((run) => (
             <tr key={run.job_id}>

@@ -202,6 +202,26 @@ class Asynchronous(unittest.TestCase):
         self.assertEqual(repr(client.jobs), "<Jobs of http://api>")
 
 
+class StepAnswers(unittest.TestCase):
+    def test_answers_of_checkpoints_are_read_from_events(self) -> None:
+        told = {"step": 5, "checkpoint_id": "ckpt_1", "answers": ["x"]}
+        failed = {"step": 9, "checkpoint_id": "ckpt_2", "error": "prompt_too_long", "message": "too long"}
+        events = [
+            {"type": "job.created", "data": {}},
+            {"type": "samples.answered", "data": told},
+            {"type": "samples.failed", "data": failed},
+        ]
+        client, seen = scripted(page(*events))
+        self.assertEqual(
+            client.jobs.samples("job_1"),
+            [
+                {"step": 5, "checkpoint_id": "ckpt_1", "answers": ["x"], "error": None},
+                {"step": 9, "checkpoint_id": "ckpt_2", "answers": [], "error": "too long"},
+            ],
+        )
+        self.assertEqual(seen[0].url.path, "/v1/jobs/job_1/events")
+
+
 class Package(unittest.TestCase):
     def test_a_wheel_is_built_without_other_packages(self) -> None:
         root = Path(__file__).resolve().parents[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from importlib import import_module
-from typing import Any, Callable, Container, Iterator, List, Literal, Optional, Union
+from typing import Any, Callable, Container, Iterator, List, Literal, Optional, TypedDict, Union
 
 from .errors import ConnectionFailed, WaitTimeout, ZerofleetError
 from .names import LOOKS_LIKE_ID, find_id
@@ -22,6 +22,20 @@ REOPEN_SECONDS = 0.2
 """Delay before a broken stream is reopened, unless the server sends another; opening has its own retries."""
 
 LONG_POLL_SECONDS = 30.0
+
+
+ANSWERS = ("samples.answered", "samples.failed")
+"""Events that report answers of checkpoints."""
+
+
+class StepAnswers(TypedDict):
+    """Answers of a checkpoint to the prompts of its job's document, in their order."""
+
+    step: int
+    checkpoint_id: str
+    answers: List[str]
+    error: Optional[str]
+    """Why the checkpoint did not answer; None if it did."""
 
 
 class Jobs(JobsOperations):
@@ -81,6 +95,19 @@ class Jobs(JobsOperations):
             return self.get(job["id"])
         finally:
             progress.close()
+
+    def samples(self, job_id: JobId) -> List[StepAnswers]:
+        """Answers of checkpoints to the prompts of the job's document (`checkpoint.samples`), by step."""
+        events = [event for event in self.list_events(job_id, limit=1000) if event["type"] in ANSWERS]
+        return [
+            {
+                "step": data["step"],
+                "checkpoint_id": data["checkpoint_id"],
+                "answers": data.get("answers", []),
+                "error": data.get("message"),
+            }
+            for data in (event["data"] for event in events)
+        ]
 
     def metrics_frame(self, job_id: JobId, *, max_points: Optional[int] = None) -> Any:
         """The metrics of a job as a DataFrame of pandas, one row per step. A repeated step has its newest values."""

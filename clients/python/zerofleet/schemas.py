@@ -1825,6 +1825,45 @@ class KeepSpec(TypedDict, total=False):
     the first metric of the job."""
 
 
+class PromptMessage(TypedDict):
+    """A message of a chat."""
+    role: str
+    """Role of the author, as named by the template."""
+    content: str
+    """Text of the message."""
+
+
+class PromptSpec(TypedDict, total=False):
+    """A text or a chat. Set exactly one of `prompt` and `messages`."""
+    prompt: str
+    """The text that the model continues."""
+    messages: List[PromptMessage]
+    """The chat that the model answers, rendered by the chat template of the data."""
+
+
+class _SamplesSpecRequired(TypedDict):
+    prompts: List[PromptSpec]
+    """Texts to continue and chats to answer."""
+
+
+
+class SamplesSpec(_SamplesSpecRequired, total=False):
+    """Prompts that checkpoints answer, to show what the model learns. Workers of the pool answer
+    them, and the training does not wait. The newest checkpoint of an ended job answers, and before
+    it at most one in each 200th part of the training. The event `samples.answered` has the first
+    2,000 characters of each answer."""
+    max_tokens: int
+    """Maximum number of tokens of an answer."""
+    temperature: float
+    """Sampling temperature; 0 selects the most likely token each time."""
+    top_k: int
+    """Samples among the k most likely tokens; 0 keeps all."""
+    top_p: float
+    """Samples among the fewest of these tokens whose probabilities sum to this share; 1 keeps all."""
+    seed: Seed
+    """Seed of each answer, the same at all checkpoints."""
+
+
 class CheckpointSpec(TypedDict, total=False):
     """Interval and retention of checkpoints."""
     every_steps: int
@@ -1839,6 +1878,7 @@ class CheckpointSpec(TypedDict, total=False):
     """Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip`
     omits it, `wait` stalls the training."""
     keep: KeepSpec
+    samples: SamplesSpec
     keep_every: int
     """Checkpoints at multiples of this number of steps are kept permanently, besides those of
     `keep`."""
@@ -1861,6 +1901,22 @@ class ResolvedKeep(_ResolvedKeepRequired, total=False):
     the first metric of the job."""
 
 
+class ResolvedSamples(TypedDict):
+    """The prompts, with every field."""
+    prompts: List[PromptSpec]
+    """Texts to continue and chats to answer."""
+    max_tokens: int
+    """Maximum number of tokens of an answer."""
+    temperature: float
+    """Sampling temperature; 0 selects the most likely token each time."""
+    top_k: int
+    """Samples among the k most likely tokens; 0 keeps all."""
+    top_p: float
+    """Samples among the fewest of these tokens whose probabilities sum to this share; 1 keeps all."""
+    seed: Seed
+    """Seed of each answer, the same at all checkpoints."""
+
+
 class _ResolvedCheckpointRequired(TypedDict):
     on_busy: Literal["skip", "wait"]
     """Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip`
@@ -1879,6 +1935,7 @@ class ResolvedCheckpoint(_ResolvedCheckpointRequired, total=False):
     auto: Literal[True]
     """Uses the interval with the smallest expected loss of time (Young and Daly), from the measured
     cost of a save and the failure rate."""
+    samples: ResolvedSamples
     keep_every: int
     """Checkpoints at multiples of this number of steps are kept permanently, besides those of
     `keep`."""

@@ -92,8 +92,8 @@
 --   <prefix>:removed-workers           set     workers whose queue must be removed
 --   <prefix>:outbox                    stream  queue entries for the relay to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
---   <prefix>:forwards                  zset    job id and index of an integration that has not ended, <id>:<index> ->
---                                              time at which it is due (ms, server clock)
+--   <prefix>:forwards                  zset    job id and index of an integration, or of answers to prompts, that has
+--                                              not ended, <id>:<index> -> time at which it is due (ms, server clock)
 --   <prefix>:job:<id>:forward:<index>  hash    state (JSON), seq (of the job's stream, when all of it was forwarded),
 --                                              token (of the server that forwards; empty for none)
 --   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON),

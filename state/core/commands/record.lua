@@ -1,13 +1,13 @@
 -- Creation of a record: the hash and the indexes. Needs job.lua, use.lua, checkpoint.lua.
 
--- Key of the state of one integration of a job.
+-- Key of the state of one integration of a job, or of its answers to prompts, whose index follows the integrations.
 local function forward_key(id, index)
   return job_key(id) .. ':forward:' .. index
 end
 
--- Makes the integrations of a job due.
-local function start_forwards(id, integrations)
-  for index = 0, tonumber(integrations) - 1 do
+-- Makes the integrations of a job, and its answers to prompts, due.
+local function start_forwards(id, forwards)
+  for index = 0, tonumber(forwards) - 1 do
     redis.call('ZADD', prefix .. ':forwards', 0, id .. ':' .. index)
     local key = forward_key(id, index)
     if redis.call('EXISTS', key) == 1 then
@@ -18,8 +18,8 @@ local function start_forwards(id, integrations)
   end
 end
 
-local function delete_forwards(id, integrations)
-  for index = 0, tonumber(integrations) - 1 do
+local function delete_forwards(id, forwards)
+  for index = 0, tonumber(forwards) - 1 do
     redis.call('ZREM', prefix .. ':forwards', id .. ':' .. index)
     redis.call('DEL', forward_key(id, index))
   end

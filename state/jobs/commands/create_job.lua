@@ -44,7 +44,7 @@ hold_sources(call.job_id, call.record, call.hold_ms)
 hold_base(call.job_id, call.record)
 append_event(call.job_id, 'job.created', call.at, call.trace_id and cjson.encode({ trace_id = call.trace_id }) or '{}')
 queue_attempt(call.job_id, call.record)
-start_forwards(call.job_id, call.record.integrations)
+start_forwards(call.job_id, call.record.forwards)
 -- The first such text is the job's own field (record.ts writes it before the document).
 local position = '"queue_position":' .. queue_position(call.job_id, call.record.pool)
 local reply = string.gsub(call.reply, '"queue_position":null', position, 1)

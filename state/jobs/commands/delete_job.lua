@@ -52,7 +52,7 @@ for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
   end_share(call.job_id, share_id)
 end
 forget_world(call.job_id)
-delete_forwards(call.job_id, job.integrations)
+delete_forwards(call.job_id, job.forwards)
 local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':metric-extremes', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }
 for _, part in ipairs(parts) do
   redis.call('UNLINK', key .. part)

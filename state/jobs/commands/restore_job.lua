@@ -22,7 +22,7 @@ local data = { state = call.record.state, checkpoints = #call.checkpoints }
 append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
 hold_base(call.job_id, call.record)
 if call.record.final ~= '1' then
-  start_forwards(call.job_id, call.record.integrations)
+  start_forwards(call.job_id, call.record.forwards)
   hold_sources(call.job_id, call.record, call.hold_ms)
   if call.record.state == 'queued' then
     queue_attempt(call.job_id, call.record)

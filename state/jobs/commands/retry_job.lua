@@ -26,5 +26,5 @@ end
 hold_sources(call.job_id, job, call.hold_ms)
 redis.call('HSET', job_key(call.job_id), 'final', '', 'failure', '', 'error_count', '0')
 begin_anew(call.job_id, job, call.at)
-start_forwards(call.job_id, job.integrations)
+start_forwards(call.job_id, job.forwards)
 return { 'ok', unpack(job_reply(call.job_id)) }

@@ -10,7 +10,8 @@ import { Notice } from '../../parts/notice.js';
 import { allowedKind, dtypesOf, formatsOf, type Kind, weightsOf } from './export-kinds.js';
 import { Files } from './files.js';
 
-const POLL_MS = 10_000;
+/** An export of an adapter takes a second. */
+const POLL_MS = 2_000;
 
 interface CheckpointFilesProps {
   job: Job;
