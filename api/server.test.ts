@@ -236,7 +236,10 @@ t.test('a server ends while Redis is away', async (t) => {
     objectStoreUrl: pathToFileURL(join(dataDir, 'objects')).href,
     log: createLogger({ level: 'silent', name: 'api' }),
   });
+  // By then all parts wait for commands, and then for another connection.
+  await sleep(1_000);
   await redis.kill();
+  await sleep(1_000);
   await api.close();
   await t.rejects(fetch(`${api.url}/healthz`), 'closed');
 });
