@@ -225,3 +225,21 @@ t.test('a shutdown: first not ready, then no service', async (t) => {
   await closed;
   await t.rejects(fetch(`${api.url}/readyz`), 'closed');
 });
+
+t.test('a server ends while Redis is away', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const dataDir = t.testdir({});
+  const api = await startApi({
+    config: loadConfig({ ZEROFLEET_PORT: '0', ZEROFLEET_DATA_DIR: dataDir, ZEROFLEET_LOG_LEVEL: 'silent' }),
+    redisUrl: redis.url,
+    objectStoreUrl: pathToFileURL(join(dataDir, 'objects')).href,
+    log: createLogger({ level: 'silent', name: 'api' }),
+  });
+  // By then all parts wait for commands, and then for another connection.
+  await sleep(1_000);
+  await redis.kill();
+  await sleep(1_000);
+  await api.close();
+  await t.rejects(fetch(`${api.url}/healthz`), 'closed');
+});

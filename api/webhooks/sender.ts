@@ -133,7 +133,12 @@ export class WebhookSender {
   /** Waits for attempts in progress. Idempotent. */
   async close(): Promise<void> {
     const lanes = [this.first, this.others];
-    await Promise.all(lanes.map(({ worker }) => worker.close()));
+    // While Redis does not answer, a worker that is not forced waits for it without end. Its entries are taken later.
+    const isForced = await this.redis.ping().then(
+      () => false,
+      () => true,
+    );
+    await Promise.all(lanes.map(({ worker }) => worker.close(isForced)));
     await Promise.all(lanes.map(({ queue }) => queue.close()));
     await disconnectRedis(this.redis);
   }

@@ -18,6 +18,11 @@ export type ThreadMessage = { kind: 'ready' } | { kind: 'log'; line: string };
 
 /** Delay before the restart of a thread that exited. */
 const RESTART_MS = 1_000;
+/**
+ * Time in which a thread closes: for its decision in progress, and the release of its lease. A thread that waits for
+ * Redis longer than this is ended, and its lease expires.
+ */
+const CLOSE_MS = 10_000;
 
 /**
  * Starts the scheduler in a thread, because a decision on a large pool takes longer than requests should
@@ -54,7 +59,9 @@ export async function startSchedulerThread(
       if (closing) return ended;
       closing = true;
       thread.postMessage('close');
+      const late = setTimeout(() => void thread.terminate(), CLOSE_MS);
       await ended;
+      clearTimeout(late);
     },
   };
 }

@@ -60,6 +60,10 @@ export function startStreamRelay<T>(stream: RelayedStream<T>, options: RelayOpti
 
 class Relay<T> {
   private readonly stopping = new AbortController();
+  /** A read whose connection is being opened again would not end with disconnect(). */
+  private readonly stopped = new Promise<RawEntry[]>((resolve) =>
+    this.stopping.signal.addEventListener('abort', () => resolve([]), { once: true }),
+  );
   private readonly key: string;
   private readonly retryAfterMs: number;
 
@@ -88,7 +92,7 @@ class Relay<T> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       try {
-        const due = [...(await this.overdue()), ...(await this.fresh())];
+        const due = [...(await this.overdue()), ...(await Promise.race([this.fresh(), this.stopped]))];
         for (let at = 0; at < due.length && !signal.aborted; at += this.stream.atOnce)
           await this.handOver(due.slice(at, at + this.stream.atOnce));
       } catch (error) {
