@@ -1,5 +1,6 @@
 #include "model/transformer/leaf_check.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -21,14 +22,30 @@ void check_documents(std::span<const std::int32_t> starts, const PassShape& shap
   }
 }
 
+/// What follows the end of a sequence is padding, so it has no target.
+void check_lengths(const LeafInput& leaf, const PassShape& shape) {
+  if (leaf.lengths.empty()) return;
+  require(std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
+          "lengths has one number per sequence, or none at all");
+  for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+    const std::int64_t length = leaf.lengths[static_cast<std::size_t>(sequence)];
+    require(length >= 0 && length <= shape.length, "invalid_argument",
+            "lengths: a sequence of a leaf has 0 to " + std::to_string(shape.length) + " tokens, not " +
+                std::to_string(length));
+    const auto padding = leaf.targets.subspan(static_cast<std::size_t>(sequence * shape.length + length),
+                                              static_cast<std::size_t>(shape.length - length));
+    require(std::ranges::all_of(padding, [](std::int32_t target) { return target < 0; }), "invalid_argument",
+            "lengths: a target follows the " + std::to_string(length) + " tokens of a sequence");
+  }
+}
+
 }  // namespace
 
 void check_leaf(const LeafInput& leaf, const PassShape& shape, std::int64_t vocab_size) {
   const auto rows = static_cast<std::size_t>(shape.rows());
   require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
           "a pass takes " + std::to_string(rows) + " tokens and targets");
-  require(leaf.lengths.empty() || std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
-          "lengths has one number per sequence, or none at all");
+  check_lengths(leaf, shape);
   check_documents(leaf.document_starts, shape);
   for (const std::int32_t target : leaf.targets) {
     if (target == -100 || (target >= 0 && target < vocab_size)) continue;

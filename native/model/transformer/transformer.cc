@@ -72,7 +72,7 @@ struct Transformer::State {
   Norm::Kept norm_kept;
   BoundParams params;
   RouterTally load;                                               // of the last forward, in models with experts
-  std::vector<std::int32_t> positions;                            // (M) unless a token's follows from its row
+  std::vector<std::int32_t> positions;                            // (M) of the leaf's tokens, where blocks ask
   IndexUpload tokens_upload, positions_upload, documents_upload;  // (M)
   IndexUpload lengths_upload;                                     // (B)
   Tensor dropped;                                                 // (M, widest input) as in ModelContext, or empty
@@ -86,7 +86,6 @@ struct Transformer::State {
 
   TrimmedLeaf checked_leaf(const LeafInput& leaf) const;
   Pass pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout);
-  Pass placed_pass(const TrimmedLeaf& leaf, const LeafKey* dropout);
   void run_layers(Pass pass, const Indices& tokens, Adapters adapters);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
@@ -145,25 +144,16 @@ TrimmedLeaf Transformer::State::checked_leaf(const LeafInput& leaf) const {
 }
 
 Pass Transformer::State::pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout) {
-  Pass pass = placed_pass(leaf, dropout);
-  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.input().lengths);
-  return pass;
-}
-
-Pass Transformer::State::placed_pass(const TrimmedLeaf& leaf, const LeafKey* dropout) {
-  const PassShape& cut = leaf.shape();
-  const std::span<const std::int32_t> document_starts = leaf.input().document_starts;
-  if (!table.positions && document_starts.empty() && cut.ends.empty()) return {cut, {}, {}, dropout};
-  const auto of_leaf = std::span(positions).first(static_cast<std::size_t>(cut.rows()));
-  std::size_t row = 0;
-  for (std::int64_t sequence = 0; sequence < cut.batch; ++sequence) {
-    const std::int64_t length = cut.end(sequence) - cut.begin(sequence);
-    for (std::int32_t position = 0; position < length; ++position, ++row) {
-      of_leaf[row] = position - (document_starts.empty() ? 0 : document_starts[row]);
-    }
+  const LeafInput& input = leaf.input();
+  Pass pass{leaf.shape(), {}, {}, dropout};
+  if (table.positions || !input.document_starts.empty() || !pass.shape.ends.empty()) {
+    const auto of_leaf = std::span(positions).first(static_cast<std::size_t>(pass.rows()));
+    leaf.put_positions(of_leaf);
+    pass.positions = positions_upload.upload(model.ctx, of_leaf);
+    pass.document_starts = documents_upload.upload(model.ctx, input.document_starts);
   }
-  return {cut, positions_upload.upload(model.ctx, of_leaf), documents_upload.upload(model.ctx, document_starts),
-          dropout};
+  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, input.lengths);
+  return pass;
 }
 
 void Transformer::State::run_layers(Pass pass, const Indices& tokens, Adapters adapters) {

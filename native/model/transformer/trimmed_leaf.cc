@@ -9,12 +9,11 @@ namespace {
 
 /// Returns how many tokens of a sequence matter.
 std::int64_t needed_tokens(const LeafInput& leaf, const PassShape& shape, std::int64_t sequence, bool routed) {
-  const auto first = static_cast<std::size_t>(sequence * shape.length);
-  std::int64_t count = shape.length;
-  while (count > 0 && leaf.targets[first + static_cast<std::size_t>(count) - 1] < 0) --count;
-  if (!routed) return count;
-  return std::max<std::int64_t>(count,
-                                leaf.lengths.empty() ? shape.length : leaf.lengths[static_cast<std::size_t>(sequence)]);
+  std::int64_t count = leaf.lengths.empty() ? shape.length : leaf.lengths[static_cast<std::size_t>(sequence)];
+  if (routed) return count;
+  const std::int64_t first = sequence * shape.length;
+  while (count > 0 && leaf.targets[static_cast<std::size_t>(first + count - 1)] < 0) --count;
+  return count;
 }
 
 }  // namespace
@@ -52,6 +51,17 @@ void TrimmedLeaf::set_shape(std::span<const std::int64_t> counts, Lengths length
   if (least == most) return;
   std::partial_sum(counts.begin(), counts.end(), std::back_inserter(ends_));
   shape_.ends = ends_;
+}
+
+void TrimmedLeaf::put_positions(std::span<std::int32_t> positions) const {
+  const std::span<const std::int32_t> starts = input_.document_starts;
+  std::size_t row = 0;
+  for (std::int64_t sequence = 0; sequence < shape_.batch; ++sequence) {
+    const std::int64_t length = shape_.end(sequence) - shape_.begin(sequence);
+    for (std::int32_t position = 0; position < length; ++position, ++row) {
+      positions[row] = position - (starts.empty() ? 0 : starts[row]);
+    }
+  }
 }
 
 std::span<const std::int32_t> TrimmedLeaf::cut(std::span<const std::int32_t> values, std::int64_t length,

@@ -17,7 +17,7 @@ class TrimmedLeaf {
     kOwn,     // each sequence is cut to the length that it needs
     kCommon,  // all are cut to the longest of these lengths, rounded up to kCommonUnit tokens
   };
-  /// A device that chooses algorithms by shape has few of them.
+  /// Common lengths are multiples of it, so that a device chooses algorithms for few shapes.
   static constexpr std::int64_t kCommonUnit = 32;
 
   /// `leaf` is of `shape`, must outlive this, and was checked. `routed`: the model has routers.
@@ -27,6 +27,8 @@ class TrimmedLeaf {
 
   const LeafInput& input() const { return input_; }
   const PassShape& shape() const { return shape_; }
+  /// (M) Writes the position of each row's token within its document.
+  void put_positions(std::span<std::int32_t> positions) const;
 
  private:
   /// @param counts how many tokens each sequence needs

@@ -204,6 +204,24 @@ TEST_CASE("families: a batch has the same bits whatever room for longer sequence
   }
 }
 
+TEST_CASE("lengths that cannot be are refused") {
+  Machine machine(best_cpu_isa(), 1);
+  RandomModel model(machine.ctx, family_configs().front().config, DType::kF32, {}, {2, 4});
+  model.targets[7] = -100;
+  for (const std::vector<std::int32_t>& lengths : {std::vector<std::int32_t>{4}, {4, 5}, {-1, 4}, {4, 2}}) {
+    model.lengths = lengths;
+    try {
+      model.gradients();
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == "invalid_argument");
+      CHECK(std::string(error.what()).find("lengths") != std::string::npos);
+    }
+  }
+  model.lengths = {4, 3};
+  CHECK_NOTHROW(model.gradients());
+}
+
 TEST_CASE("documents that cannot be are refused") {
   Machine machine(best_cpu_isa(), 1);
   RandomModel model(machine.ctx, family_configs().front().config, DType::kF32, {}, {1, 4});
