@@ -159,16 +159,17 @@ export class Forwarder {
   }
 
   /** Lets the next checkpoint of a job answer its prompts. */
-  private async answer(claim: ClaimedForward, { spec, ...job }: Job, saved: Saved): Promise<void> {
+  private async answer(claim: ClaimedForward, job: Job, saved: Saved): Promise<void> {
     const { store, samples, log } = this.options;
     const { signal } = this.closing;
-    const free = this.enter({ host: 'workers', url: spec.resources.pool }, spec.project);
+    const { project, resources } = job.spec;
+    const free = this.enter({ host: 'workers', url: resources.pool }, project);
     if (free === null) return this.save(claim, { state: saved, next: { due_ms: this.delayAfter(1) } });
     let failure: unknown = null;
     try {
       // Beyond the deadline of the answers.
       await this.save(claim, { state: saved, next: { lease_ms: 2 * ANSWER_MS } });
-      const round = await answerCheckpoint({ spec, ...job }, saved.run.step, { store, samples, signal });
+      const round = await answerCheckpoint(job, saved.run.step, { store, samples, signal });
       const { end, step, event } = round;
       const next =
         end === 'ended'

@@ -12,9 +12,8 @@ export interface StepAnswers {
 
 /** Returns the answers that an event reports, or null. */
 export function answersIn({ type, data }: Pick<JobEvent, 'type' | 'data'>): StepAnswers | null {
-  const told = data as { step: number; checkpoint_id: string; answers: string[]; message: string };
-  const { step, checkpoint_id } = told;
-  if (type === 'samples.answered') return { step, checkpoint_id, answers: told.answers, error: null };
-  if (type === 'samples.failed') return { step, checkpoint_id, answers: [], error: told.message };
+  const { step, checkpoint_id, answers, message } = data as Omit<StepAnswers, 'error'> & { message: string };
+  if (type === 'samples.answered') return { step, checkpoint_id, answers, error: null };
+  if (type === 'samples.failed') return { step, checkpoint_id, answers: [], error: message };
   return null;
 }

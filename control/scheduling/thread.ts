@@ -34,36 +34,41 @@ export async function startSchedulerThread(
   log: Logger,
 ): Promise<RunningScheduler> {
   let closing = false;
-  let thread = await start(options, log);
+  let thread: Worker | null = await start(options, log);
   const ended = keep();
 
   async function keep(): Promise<void> {
-    while (!closing) {
-      await once(thread, 'exit').catch((error: unknown) =>
-        log.error({ err: error }, 'scheduler thread exited'),
-      );
-      while (!closing) {
-        await sleep(RESTART_MS);
-        const next = await start(options, log).catch((error: unknown) =>
-          log.error({ err: error }, 'could not start the scheduler thread'),
+    for (;;) {
+      if (thread)
+        await once(thread, 'exit').catch((error: unknown) =>
+          log.error({ err: error }, 'scheduler thread exited'),
         );
-        if (!next) continue;
-        thread = next;
-        break;
-      }
+      thread = null;
+      if (closing) return;
+      await sleep(RESTART_MS);
+      if (closing) return;
+      thread = await start(options, log).catch((error: unknown) => {
+        log.error({ err: error }, 'could not start the scheduler thread');
+        return null;
+      });
+      // The scheduler was closed while the thread started.
+      if (thread && closing) askToClose(thread);
     }
   }
 
   return {
     async close() {
-      if (closing) return ended;
+      if (thread && !closing) askToClose(thread);
       closing = true;
-      thread.postMessage('close');
-      const late = setTimeout(() => void thread.terminate(), CLOSE_MS);
       await ended;
-      clearTimeout(late);
     },
   };
+}
+
+function askToClose(thread: Worker): void {
+  thread.postMessage('close');
+  const late = setTimeout(() => void thread.terminate(), CLOSE_MS);
+  thread.once('exit', () => clearTimeout(late));
 }
 
 async function start(options: SchedulerThreadOptions, log: Logger): Promise<Worker> {

@@ -43,7 +43,7 @@ struct DrawnToken {
 /// Decoder). It does not depend on other sequences, on earlier ones, or on the number of threads.
 ///
 /// Beyond some length a sequence may need other rotary frequencies (RopeScaling::is_long). When it grows past that
-/// length, the engine prefills it again with them, so its tokens equal those of a long prompt.
+/// length, the engine prefills all of it again, so its tokens equal those of a long prompt.
 ///
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///

@@ -204,11 +204,11 @@ class Asynchronous(unittest.TestCase):
 
 class StepAnswers(unittest.TestCase):
     def test_answers_of_checkpoints_are_read_from_events(self) -> None:
-        told = {"step": 5, "checkpoint_id": "ckpt_1", "answers": ["x"]}
+        answered = {"step": 5, "checkpoint_id": "ckpt_1", "answers": ["x"]}
         failed = {"step": 9, "checkpoint_id": "ckpt_2", "error": "prompt_too_long", "message": "too long"}
         events = [
             {"type": "job.created", "data": {}},
-            {"type": "samples.answered", "data": told},
+            {"type": "samples.answered", "data": answered},
             {"type": "samples.failed", "data": failed},
         ]
         client, seen = scripted(page(*events))

@@ -5,7 +5,7 @@
 
 preference_training has the initial parameters of a small Llama, prompts and completions. For `dpo` and `kto` it has the
 loss and the means of each step, with all parameters trained in float32. The reference is the model as the training
-begins. Formulas are those of make_golden_objectives.py; the order of the data is that of docs/data.md, and KTO's
+begins. Formulas are those of make_golden_objectives.py; the order of the data is that of docs/sequence_order.py, and KTO's
 mismatched sequences are those of native/train/loss/preference_loss.h.
 """
 
@@ -20,32 +20,16 @@ from transformers import LlamaForCausalLM
 from make_golden_model import GoldenFile, config, write_config
 from make_golden_objectives import log_probs, pair_losses, with_targets
 
+sys.path.append(str(pathlib.Path(__file__).parents[3] / "docs"))
+from sequence_order import sequence_at  # noqa: E402
+
 STEPS, GLOBAL_BATCH, MICRO_BATCH, LENGTH, SEQUENCES, DATA_SEED = 8, 4, 2, 11, 20, 17
 LR, BETAS, EPS, WEIGHT_DECAY, CLIPPING = 1e-2, (0.9, 0.95), 1e-8, 0.1, 1.0
 OPTIONS = {"dpo": {"beta": 0.4, "label_smoothing": 0.1}, "kto": {"beta": 0.6, "desirable_weight": 1.25, "undesirable_weight": 0.75}}
 
 
-def philox(key, counter):
-    c, k0, k1 = list(counter), key & 0xFFFFFFFF, key >> 32
-    for _ in range(10):
-        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [p1 >> 32 ^ c[1] ^ k0, p1 & 0xFFFFFFFF, p0 >> 32 ^ c[3] ^ k1, p0 & 0xFFFFFFFF]
-        k0, k1 = k0 + 0x9E3779B9 & 0xFFFFFFFF, k1 + 0xBB67AE85 & 0xFFFFFFFF
-    return c
-
-
 def unit_at(num_units, position):
-    epoch, value = divmod(position, num_units)
-    half = max(1, ((num_units - 1).bit_length() + 1) // 2)
-    mask = (1 << half) - 1
-    while True:
-        left, right = value >> half, value & mask
-        for number in range(6):
-            word = philox(DATA_SEED, [right, number, epoch & 0xFFFFFFFF, epoch >> 32])[0]
-            left, right = right, left ^ word & mask
-        value = left << half | right
-        if value < num_units:
-            return value
+    return sequence_at(DATA_SEED, num_units, *divmod(position, num_units))
 
 
 def make_sequences(vocab, rng):

@@ -25,7 +25,7 @@ ZF_INLINE void rotate_halves(T* first, const Angles& a) {
 
 /// Values of the pairs from element i on, for each element of a pair.
 ZF_INLINE vf for_both(const float* of_pairs, int64_t i, int elements) {
-  vi source;
+  vi source{};
   for (int lane = 0; lane < kLanes; ++lane) source[lane] = lane / 2;
   return __builtin_shuffle(load_first(of_pairs + i / 2, elements / 2), source);
 }
@@ -35,8 +35,8 @@ ZF_INLINE int elements_of(Rest rest) { return rest.count; }
 
 template <class T>
 ZF_INLINE void rotate_neighbours(T* first, const Angles& a) {
-  vf sign;
-  for (int lane = 0; lane < kLanes; ++lane) sign[lane] = lane % 2 == 0 ? -a.sign : a.sign;
+  vf sign = set1(a.sign);
+  for (int lane = 0; lane < kLanes; lane += 2) sign[lane] = -a.sign;
   sweep(2 * a.half, [&](int64_t i, auto part) {
     const vf x = load(first + i, part);
     const vf c = for_both(a.cosine, i, elements_of(part)), s = for_both(a.sine, i, elements_of(part)) * sign;
