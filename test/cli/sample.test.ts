@@ -68,17 +68,17 @@ t.test('answers of checkpoints to the prompts of the document', async (t) => {
   await stack.createJob({ name: 'plain' });
   t.match(await zerofleet(['samples', 'plain']), { code: 0, out: /no prompts: set checkpoint.samples/ });
   const job = await stack.createJob({
-    name: 'told',
+    name: 'prompted',
     checkpoint: { samples: { prompts: [{ prompt: 'Once' }, { prompt: 'Twice' }] } },
   });
-  t.match(await zerofleet(['samples', 'told']), { code: 0, out: /no checkpoint has answered yet/ });
+  t.match(await zerofleet(['samples', 'prompted']), { code: 0, out: /no checkpoint has answered yet/ });
   await answered(stack, job.id);
   const out = [
     'prompt: Once\nstep 5\n  one\n  line\nstep 10\n  too long',
     'prompt: Twice\nstep 5\n  two\nstep 10\n  too long',
   ].join('\n\n');
-  t.match(await zerofleet(['samples', 'told']), { code: 0, out });
-  const json = await zerofleet(['--json', 'samples', 'told']);
+  t.match(await zerofleet(['samples', 'prompted']), { code: 0, out });
+  const json = await zerofleet(['--json', 'samples', 'prompted']);
   t.strictSame(JSON.parse(json.out), [
     { step: 5, checkpoint_id: 'ckpt_1', answers: ['one\nline', 'two'], error: null },
     { step: 10, checkpoint_id: 'ckpt_2', answers: [], error: 'too long' },
