@@ -3,10 +3,10 @@
     pip install torch transformers peft numpy
     python native/test/golden/make_golden_preferences.py [directory]
 
-preference_training has the initial parameters of a small Llama, prompts and completions. For `dpo` and `kto` it has the
-loss and the means of each step, with all parameters trained in float32. The reference is the model as the training
-begins. Formulas are those of make_golden_objectives.py; the order of the data is that of docs/sequence_order.py, and KTO's
-mismatched sequences are those of native/train/loss/preference_loss.h.
+preference_training has the initial parameters of a small Llama, prompts and completions. For `dpo` and `kto` it has
+the loss and the means of each step, with all parameters trained in float32. The reference is the model as the training
+begins. Formulas are those of make_golden_objectives.py; the order of the data is that of docs/sequence_order.py, and
+KTO's mismatched sequences are those of native/train/loss/preference_loss.h.
 """
 
 import copy
