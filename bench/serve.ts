@@ -7,6 +7,8 @@
  * divides these bytes per second by the bandwidth measured in the same run. `resident_mb` is the memory of the process,
  * `weights_mb` the engine's own figure for its weights.
  *
+ * `--quantization int8` or `nf4` answers from codes, as a worker does over a quantized base.
+ *
  * With `--peer llama.cpp`, llama.cpp answers as many requests with the same model and threads, alternating with ours.
  * It reads our GGUF export, as bf16 and as q8_0 (`--peer-types`). It comes from npm, and is compiled against with c++;
  * a line says so if that fails. `times_bf16` and `times_q8_0` are medians of ours over the peer's.
@@ -21,10 +23,12 @@ import { numMultipliedParams } from './training.js';
 
 /** More than the caches hold. */
 const READ_BYTES = 512 * 2 ** 20;
-const BYTES = 2;
+/** Bytes that a product reads of an element: of packed codes with their scales (native/kernels/gemm/simd/codes.h). */
+const BYTES = { none: 2, int8: 1 + 4 / 64, nf4: 1 / 2 + 4 / 64 };
 
-const { config, requests, threads, prompts, tokens, rounds, peer, peer_types } = benchOptions({
+const { config, quantization, requests, threads, prompts, tokens, rounds, peer, peer_types } = benchOptions({
   config: oneOf(servedModels, 'llama-small'),
+  quantization: oneOf<'none' | 'int8' | 'nf4'>(['none', 'int8', 'nf4'], 'none'),
   requests: counts(1, 8, 32),
   threads: count(2),
   prompts: counts(64),
@@ -33,7 +37,10 @@ const { config, requests, threads, prompts, tokens, rounds, peer, peer_types } =
   peer: oneOf<'none' | 'llama.cpp'>(['none', 'llama.cpp'], 'none'),
   peer_types: someOf<PeerType>(peerTypes, 'all'),
 });
-const model = { ...architectureOf(configOf(config)), quantization: null };
+const model = {
+  ...architectureOf(configOf(config)),
+  quantization: quantization === 'none' ? null : quantization,
+};
 const mostRequests = Math.max(...requests);
 const length = Math.max(...prompts) + tokens;
 let answered = 0;
@@ -117,7 +124,12 @@ const rounded = (value: number, digits: number) => Number(value.toFixed(digits))
 
 const engine = await engineWithWeights();
 const peers = await startPeers();
-const weightBytes = numMultipliedParams(model) * BYTES;
+const numQuantized = paramTable(model).reduce(
+  (sum, param) => sum + (param.quantization ? param.numel : 0),
+  0,
+);
+const weightBytes =
+  (numMultipliedParams(model) - numQuantized) * BYTES.none + numQuantized * BYTES[quantization];
 await answer(engine, mostRequests, Math.min(...prompts));
 for (const prompt of prompts) {
   for (const many of requests) {
@@ -130,6 +142,7 @@ for (const prompt of prompts) {
     const bytesPerS = READ_BYTES / median(read);
     report('serve', {
       config,
+      quantization,
       threads,
       requests: many,
       prompt,

@@ -35,12 +35,18 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
       decoder_(context_, config, dtype, decoder_limits(config, limits)),
       scheduler_(config.rope_scaling, {kMaxRows, limits.max_sequences, decoder_.limits().num_pages}) {
   std::vector<const std::byte*> pointers;
-  for (const ParamSpec& spec : specs_) {
+  std::vector<const QuantizedMatrix*> matrices;
+  quantized_.resize(specs_.size());
+  for (std::size_t param = 0; param < specs_.size(); ++param) {
+    const ParamSpec& spec = specs_[param];
     params_.emplace_back(device, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
-    pointers.push_back(params_.back().data());
+    if (spec.quantization) quantized_[param] = {device, *spec.quantization, spec.shape[0], spec.shape[1]};
+    pointers.push_back(spec.quantization ? nullptr : params_.back().data());
+    matrices.push_back(spec.quantization ? &quantized_[param] : nullptr);
     ++unset_[spec.layer];
   }
-  decoder_.bind_params(pointers);
+  if (!config.quantization) matrices.clear();
+  decoder_.bind_params(pointers, matrices);
 }
 
 void AnswerEngine::set_param(std::size_t param, std::int64_t begin, DType dtype, std::span<const std::byte> elements) {
@@ -68,9 +74,19 @@ void AnswerEngine::set_param(std::size_t param, std::int64_t begin, DType dtype,
 /// Called once per layer when all its parameters are set, so that only one layer is in memory twice.
 void AnswerEngine::use_params(int layer) {
   unset_.erase(layer);
+  const auto of_layer = [&](std::size_t param) { return specs_[param].layer == layer; };
+  for (std::size_t param = 0; param < specs_.size(); ++param) {
+    if (!of_layer(param) || !specs_[param].quantization) continue;
+    const QuantizedMatrix& matrix = quantized_[param];
+    quantize(context_, {params_[param].data(), dtype_, matrix.rows(), matrix.cols(), matrix.cols()}, quantized_[param]);
+    synchronize(context_);
+    params_[param] = Buffer();
+  }
   decoder_.params_changed(layer);
   for (std::size_t param = 0; param < specs_.size(); ++param) {
-    if (specs_[param].layer == layer && decoder_.is_copied(param)) params_[param] = Buffer();
+    if (!of_layer(param) || !decoder_.is_copied(param)) continue;
+    params_[param] = Buffer();
+    quantized_[param] = QuantizedMatrix();
   }
 }
 
@@ -110,10 +126,15 @@ void AnswerEngine::remove_adapter(std::int32_t adapter) {
   adapters_.erase(adapter);
 }
 
+std::size_t AnswerEngine::bytes_of(const ParamSpec& spec) const {
+  if (spec.quantization) return quantized_bytes(*spec.quantization, spec.shape[0], spec.shape[1]);
+  return static_cast<std::size_t>(spec.numel()) * size_of(dtype_);
+}
+
 std::size_t AnswerEngine::num_bytes() const {
   std::size_t bytes = decoder_.num_bytes();
   for (std::size_t param = 0; param < specs_.size(); ++param) {
-    if (!decoder_.is_copied(param)) bytes += static_cast<std::size_t>(specs_[param].numel()) * size_of(dtype_);
+    if (!decoder_.is_copied(param)) bytes += bytes_of(specs_[param]);
   }
   return bytes;
 }

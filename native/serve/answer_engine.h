@@ -13,6 +13,7 @@
 #include "core/device/stream.h"
 #include "core/param_spec.h"
 #include "core/threads/thread_pool.h"
+#include "kernels/quantize/quantized_matrix.h"
 #include "model/layers/served_adapter.h"
 #include "model/transformer/decoder.h"
 #include "serve/sequence_scheduler.h"
@@ -64,8 +65,8 @@ class AnswerEngine {
                const Limits& limits);
 
   /// Sets the elements of a parameter from `begin` on, from elements of `dtype`, which are rounded to the engine's. The
-  /// elements of a parameter are set in order, each once, before the first step(). Throws Error{"invalid_argument"}
-  /// otherwise.
+  /// elements of a parameter are set in order, each once, before the first step(). The engine quantizes the parameters
+  /// that its configuration quantizes, as a training does. Throws Error{"invalid_argument"} otherwise.
   void set_param(std::size_t param, std::int64_t begin, DType dtype, std::span<const std::byte> elements);
 
   /// Largest number of tokens in a sequence.
@@ -97,6 +98,7 @@ class AnswerEngine {
 
  private:
   void use_params(int layer);
+  std::size_t bytes_of(const ParamSpec& spec) const;
   void receive_requests();
   void convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const;
   DrawnToken draw(const Sequence& sequence, const NextToken& next) const;
@@ -108,8 +110,9 @@ class AnswerEngine {
   DType dtype_;
   ModelConfig config_;
   std::vector<Buffer> params_;
-  std::vector<std::int64_t> num_set_;  // elements of each parameter
-  std::map<int, std::int64_t> unset_;  // number of incomplete parameters by layer
+  std::vector<QuantizedMatrix> quantized_;  // of each parameter; empty if it is not quantized
+  std::vector<std::int64_t> num_set_;       // elements of each parameter
+  std::map<int, std::int64_t> unset_;       // number of incomplete parameters by layer
   Decoder decoder_;
   SequenceScheduler scheduler_;
   std::int32_t last_adapter_ = 0;

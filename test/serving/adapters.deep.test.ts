@@ -89,12 +89,29 @@ async function uploaded(checkpoint: string, request: ExportRequest, baseId?: str
   ).id;
 }
 
+const numbers = async (model: string) =>
+  (await ask(model, 3)).flatMap(({ logprobs }) =>
+    logprobs.map(({ logprob, top }) => [logprob, top[0]?.logprob]),
+  );
+
+t.test('over a quantized base, answers have the bits of those with the restored weights', async (t) => {
+  const over = (quantization: 'nf4' | 'int8', lr: number) => {
+    const train = { adapter: { rank: 2 }, optimizer: { lr } };
+    const spec = tinyJob({ name: quantization, dataset, init_from: { checkpoint: base }, train });
+    return trained({ ...spec, model: { ...spec.model, quantization } });
+  };
+  for (const quantization of ['nf4', 'int8'] as const) {
+    // This adapter adds nothing that rounding leaves, so the export has the restored base.
+    const still = await over(quantization, 1e-30);
+    const restored = await uploaded(still, { dtype: 'bf16' });
+    t.strictSame(await numbers(still), await numbers(restored), quantization);
+    t.strictNotSame(await numbers(still), await numbers(base));
+    t.strictNotSame(await numbers(await over(quantization, 5e-3)), await numbers(still));
+  }
+});
+
 t.test('an uploaded adapter has the answers of its checkpoint', async (t) => {
   const below = await uploaded(base, { dtype: 'bf16' });
-  const numbers = async (model: string) =>
-    (await ask(model, 3)).flatMap(({ logprobs }) =>
-      logprobs.map(({ logprob, top }) => [logprob, top[0]?.logprob]),
-    );
   for (const adapter of [
     { modules_to_save: [] },
     { modules_to_save: ['norm', 'lm_head', 'embed_tokens', 'o_proj'] },

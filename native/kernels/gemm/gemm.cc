@@ -31,21 +31,21 @@ void check_source(const SourceOperand& source, DType dtype) {
 }
 
 void check(const GemmProblem& problem) {
-  require(
-      (problem.b == nullptr) != (problem.source == nullptr) && problem.a.data != nullptr && problem.c.data != nullptr,
-      "invalid_argument", "gemm: an operand is missing, or there are two");
-  require(problem.source == nullptr || !problem.a_transposed, "invalid_argument",
-          "gemm: a transposed A needs a packed B");
+  const int operands = (problem.b != nullptr) + (problem.source != nullptr) + (problem.codes != nullptr);
+  require(operands == 1 && problem.a.data != nullptr && problem.c.data != nullptr, "invalid_argument",
+          "gemm: an operand is missing, or there are two");
+  require(problem.b != nullptr || !problem.a_transposed, "invalid_argument", "gemm: a transposed A needs a packed B");
   if (problem.source != nullptr) check_source(*problem.source, problem.a.dtype);
   const std::int64_t m = problem.a_transposed ? problem.a.cols : problem.a.rows;
   const std::int64_t k = problem.a_transposed ? problem.a.rows : problem.a.cols;
-  const std::int64_t b_k = problem.b ? problem.b->k() : problem.source->k();
-  const std::int64_t b_n = problem.b ? problem.b->n() : problem.source->n();
+  const std::int64_t b_k = problem.b_k(), b_n = problem.b_n();
   require(k == b_k && m == problem.c.rows && b_n == problem.c.cols, "invalid_argument",
           "gemm: (" + std::to_string(m) + ", " + std::to_string(k) + ") by (" + std::to_string(b_k) + ", " +
               std::to_string(b_n) + ") into (" + std::to_string(problem.c.rows) + ", " +
               std::to_string(problem.c.cols) + ")");
-  require(!problem.b || problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
+  require((!problem.b || problem.a.dtype == problem.b->dtype()) &&
+              (!problem.codes || (problem.a.dtype == problem.codes->dtype() && !problem.accumulate)),
+          "invalid_argument", "gemm: A and B differ in dtype, or a product with codes accumulates");
   const bool is_one_part = problem.source == nullptr || problem.source->parts.size() == 1;
   require(!problem.accumulate || problem.c.dtype == DType::kF32 || (k <= kMaxAddedDepth && is_one_part),
           "invalid_argument",

@@ -8,6 +8,7 @@
 #include "kernels/common/matrix.h"
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/gelu.h"
+#include "kernels/gemm/packed_codes.h"
 #include "kernels/gemm/packed_matrix.h"
 #include "kernels/quantize/quantized_matrix.h"
 
@@ -51,7 +52,7 @@ inline constexpr std::int64_t kMaxAddedDepth = 1024;
 /// C (m, n) = alpha · A · B + bias, plus the old contents of C with `accumulate`.
 struct GemmProblem {
   ConstMatrix a;          // (m, k), or (k, m) with a_transposed; dtype of b
-  const PackedMatrix* b;  // (k, n); null: `source` is B
+  const PackedMatrix* b;  // (k, n); null: `source` or `codes` is B
   Matrix c;               // (m, n)
   bool a_transposed = false;
   bool accumulate = false;     // a 16-bit C requires k ≤ kMaxAddedDepth, and B in one part
@@ -62,8 +63,12 @@ struct GemmProblem {
   /// they are rows of A and B. All other rows are ignored. Null: all rows. Different ranges within one call must not
   /// overlap.
   const std::int32_t* row_range = nullptr;
-  GemmEpilogue epilogue = {};  // not with `accumulate` or a row_range
-  float alpha = 1;             // must be 1 with a bias, `accumulate` or an epilogue
+  GemmEpilogue epilogue = {};          // not with `accumulate` or a row_range
+  float alpha = 1;                     // must be 1 with a bias, `accumulate` or an epilogue
+  const PackedCodes* codes = nullptr;  // CPUs only; not with a_transposed or `accumulate`
+
+  std::int64_t b_k() const { return b ? b->k() : source ? source->k() : codes->k(); }
+  std::int64_t b_n() const { return b ? b->n() : source ? source->n() : codes->n(); }
 };
 
 /// Applies an epilogue separately from its product, to v in C, or for kGelu in `inner`.

@@ -132,8 +132,6 @@ void check_probability(const char* name, double value) {
 void check_adapter(const ModelConfig& config, const ModelParts& parts) {
   check(!config.quantization || !config.adapter || config.adapter->type != AdapterType::kDora,
         "magnitudes of adapters need a base that is not quantized");
-  check(!config.quantization || config.adapter,
-        "quantization needs an adapter: a matrix that is trained is not quantized");
   if (!config.adapter) return;
   const AdapterConfig& adapter = *config.adapter;
   check(adapter.rank >= 1 && adapter.rank <= kMaxAdapterRank,

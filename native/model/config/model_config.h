@@ -70,7 +70,8 @@ struct ModelConfig {
   double initializer_range = 0.02;
   double residual_initializer_range = 0.02;  // of the matrices whose output is added to the residual stream
   std::optional<AdapterConfig> adapter;      // over the model, whose own parameters are frozen then
-  std::optional<QuantFormat> quantization;   // under an adapter: of the frozen matrices of layers, but for routers
+  /// Of the matrices of layers that are not trained, but for routers.
+  std::optional<QuantFormat> quantization;
 
   template <class Fields>
   void fields(Fields& field) {

@@ -115,7 +115,7 @@ class Builder {
       linear.bias = add_param(module, {module + ".bias", {part.out}, ParamGroup::kNoDecay, ParamInit::kZeros, 0.0F});
     if (part.kind == PartKind::kLinear) {
       ParamSpec& spec = table_.specs[linear.weight];
-      if (spec.base) spec.quantization = config_.quantization;
+      if (spec.base || !config_.adapter) spec.quantization = config_.quantization;
       linear.quantized = spec.quantization.has_value();
     }
     const bool is_linear = part.kind == PartKind::kLinear || part.kind == PartKind::kRouter;

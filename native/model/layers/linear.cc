@@ -20,33 +20,43 @@ bool are_quantized(const LinearSpecs& specs) {
   return count > 0;
 }
 
+/// Packed codes serve products of few rows on CPUs.
+bool packs_codes(const ModelContext& model) {
+  return model.packed_words == PackedWords::kSmallest && model.ctx.device.kind == DeviceKind::kCpu;
+}
+
 }  // namespace
 
 Linear::Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use, RowCount rows)
     : specs_(std::move(specs)),
       layout_(model.layout),
       in_(in),
-      use_(are_quantized(specs_) ? WeightUse::kInPlace : use),
+      use_(are_quantized(specs_) && !packs_codes(model) ? WeightUse::kInPlace : use),
       rows_(rows),
       adapter_(model, specs_, in, rows == RowCount::kVaries),
       biases_(specs_.size()) {
   require(layout_ == WeightLayout::kOutIn || specs_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
-  for (const LinearSpec& spec : specs_) {
-    if (use_ == WeightUse::kPackedCopies)
-      packed_forward_.emplace_back(model.ctx, model.dtype, in, spec.out, model.packed_words);
-    out_ += spec.out;
-  }
   const bool in_first = layout_ == WeightLayout::kInOut;
-  source_forward_.resize(specs_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
+  const SourceRows rows_forward = in_first ? SourceRows::kAlongK : SourceRows::kAlongN;
+  for (const LinearSpec& spec : specs_) {
+    out_ += spec.out;
+    if (use_ == WeightUse::kInPlace) continue;
+    if (spec.quantized)
+      codes_.emplace_back(model.ctx, *model.config.quantization, rows_forward, model.dtype, in, spec.out);
+    else
+      packed_forward_.emplace_back(model.ctx, model.dtype, in, spec.out, model.packed_words);
+  }
+  source_forward_.resize(specs_.size(), {{}, rows_forward});
   source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
 }
 
-// Bytes of the packed copies: Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in)
-// too; and what adapters keep about the weights.
+// Bytes of the packed copies: Σ packed(in, out of each matrix), or those of its codes, and from the first backward on
+// packed(out of all, in) too; and what adapters keep about the weights.
 std::size_t Linear::packed_bytes() const {
   std::size_t num_bytes = packed_backward_.num_bytes() + adapter_.magnitudes().num_bytes();
   for (const PackedMatrix& operand : packed_forward_) num_bytes += operand.num_bytes();
+  for (const PackedCodes& operand : codes_) num_bytes += operand.num_bytes();
   return num_bytes;
 }
 
@@ -65,7 +75,10 @@ void Linear::request_forward(const ModelContext& model, ParamPointers params, st
     add_parameter(model, params, specs_[part], source);
     biases_[part] = specs_[part].bias ? params[*specs_[part].bias] : nullptr;
     if (use_ == WeightUse::kInPlace) continue;
-    requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
+    if (specs_[part].quantized)
+      codes_[part].pack(model.ctx, *params.quantized[specs_[part].weight]);
+    else
+      requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
   }
   adapter_.bind(model, params, source_forward_);
 }
@@ -86,6 +99,8 @@ GemmProblem Linear::output(std::size_t part, const Matrix& x, const Matrix& y) c
   GemmProblem problem{x, nullptr, y, false, false, biases_[part]};
   if (use_ == WeightUse::kInPlace) {
     problem.source = &source_forward_[part];
+  } else if (specs_[part].quantized) {
+    problem.codes = &codes_[part];
   } else {
     problem.b = &packed_forward_[part];
   }

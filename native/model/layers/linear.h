@@ -40,7 +40,8 @@ class Linear {
   /// Number of rows of x: the same in every call, or varying.
   enum class RowCount : std::uint8_t { kFixed, kVaries };
 
-  /// Quantized matrices are always used in place: a packed copy would have the elements that they are to save.
+  /// Quantized matrices have no copy of their elements: products restore them from the codes. Where products read the
+  /// smallest words, these are packed codes.
   /// Throws Error{"invalid_model_config"} where some of the matrices are quantized and others are not.
   Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use,
          RowCount rows = RowCount::kFixed);
@@ -109,7 +110,8 @@ class Linear {
   RowCount rows_;
   LinearAdapter adapter_;
   std::vector<const void*> biases_;            // (out) of each matrix, or null
-  std::vector<PackedMatrix> packed_forward_;   // (in, out) of each matrix
+  std::vector<PackedMatrix> packed_forward_;   // (in, out) of each matrix; empty if they are quantized
+  std::vector<PackedCodes> codes_;             // the same of quantized ones
   PackedMatrix packed_backward_;               // (out, in), one after the other in k
   std::vector<SourceOperand> source_forward_;  // the same as they lie in memory
   SourceOperand source_backward_;

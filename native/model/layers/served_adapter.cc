@@ -32,7 +32,7 @@ void each_linear(const ModelConfig& config, const ParamTable& table, Visit visit
 std::vector<ParamSpec> ServedAdapter::params(const ModelConfig& base, const AdapterConfig& adapter) {
   require(adapter.type == AdapterType::kLora && adapter.modules_to_save.empty(), "adapter_not_servable",
           "an adapter with magnitudes or modules_to_save changes more than it adds to products");
-  require(!base.adapter && !base.quantization, "invalid_argument", "adapters beside others need a base without one");
+  require(!base.adapter, "invalid_argument", "adapters beside others need a base without one");
   const std::size_t num_base = param_specs(base).size();
   std::vector<ParamSpec> specs = param_specs(with_adapter(base, adapter));
   specs.erase(specs.begin(), specs.begin() + static_cast<std::ptrdiff_t>(num_base));

@@ -38,7 +38,7 @@ std::vector<bool> copied_params(const Context& context, const ParamTable& table)
   if (context.device.kind != DeviceKind::kCpu) return copied;
   copied[table.head] = true;
   for (const LayerSpec& layer : table.layers) {
-    for (const LinearSpec& matrix : matrices_of(layer)) copied[matrix.weight] = !matrix.quantized;
+    for (const LinearSpec& matrix : matrices_of(layer)) copied[matrix.weight] = true;
   }
   return copied;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/config/quantized_values.h"
 #include "test/all_dtypes.h"
 #include "test/error_code.h"
 #include "test/serve/engine_driver.h"
@@ -83,10 +84,36 @@ TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losse
   }
 }
 
+TEST_CASE("answer engine: a quantized model has the bits of the trainer's losses with its dequantized weights") {
+  for (const auto& [family, config] : family_configs()) {
+    for (const QuantFormat format : {QuantFormat::kNf4, QuantFormat::kInt8}) {
+      const DType dtype = format == QuantFormat::kNf4 ? DType::kBF16 : DType::kF32;
+      CAPTURE(family + " " + name_of(dtype));
+      ModelConfig quantized = config;
+      quantized.quantization = format;
+      auto weights = weights_of(config);
+      const std::vector<ParamSpec> specs = param_specs(quantized);
+      Machine machine(best_cpu_isa(), 2);
+      for (std::size_t i = 0; i < specs.size(); ++i) {
+        if (!specs[i].quantization) continue;
+        quantized_values(machine.ctx, format, dtype, {specs[i].shape[0], specs[i].shape[1]}, weights[i]);
+      }
+      std::mt19937 random(4);
+      const Tokens prompt = random_tokens(random, 9, config.vocab_size);
+      for (const CpuIsa isa : available_isas()) {
+        CAPTURE(name_of(isa));
+        EngineDriver driver(quantized, {2, 128}, dtype, 2, Device{}, isa);
+        check_losses(config, dtype, weights, prompt, driver.finish(driver.add(prompt, 22, 5)), isa);
+      }
+    }
+  }
+}
+
 TEST_CASE("answer engine: each parameter is set once, in any order and in pieces; memory is known before") {
-  for (const std::string family : {"llama", "gpt2", "mixtral"}) {
+  for (const std::string family : {"llama", "gpt2", "mixtral", "quantized llama"}) {
     INFO(family);
-    const ModelConfig config = config_of(family);
+    ModelConfig config = config_of(family);
+    if (family == "quantized llama") config.quantization = QuantFormat::kInt8;
     const auto weights = weights_of(config);
     EngineDriver straight(config, {4, 256});
     AnswerEngine engine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {4, 256});

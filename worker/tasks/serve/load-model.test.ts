@@ -106,6 +106,37 @@ t.test(
   },
 );
 
+t.test('a CPU quantizes the base that was quantized, a GPU gets what is restored of it', async (t) => {
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  await storeModel(objects, ID, modelFolder({ config: TINY_CONFIG, dtype: 'F32' }));
+  const base = testModel(ID);
+  const { architecture } = shapeOf({ model: base, base_model: null });
+  const adapted = shapeOf({ model: { ...base, adapter: LORA }, base_model: base }).architecture;
+  const quantized = { ...adapted, quantization: 'int8' as const };
+  const weights = { base: { model: ID }, architecture: quantized, precision: 'fp32' as const };
+  for (const gpu of [null, { free_bytes: 1e9, total_bytes: 1e9 }]) {
+    const core = fakeCore();
+    const engines: unknown[] = [];
+    let numRestored = 0;
+    const quantizedValues: typeof core.quantizedValues = (_, fp32) => {
+      numRestored += 1;
+      return fp32;
+    };
+    const createEngine: typeof core.createEngine = (model, options) => {
+      engines.push([model.quantization, model.adapter]);
+      return core.createEngine(model, options);
+    };
+    const params = modelParams(architecture);
+    const paramTable = () => params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
+    const task = { weights, threads: 1, gpu, retry: ONCE } as unknown as ServeTask;
+    await loadModel(objects, { ...core, createEngine, paramTable, quantizedValues }, task, () => undefined);
+    t.strictSame(engines, [[gpu === null ? 'int8' : null, null]]);
+    const matrices = modelParams(quantized).filter((param) => param.quantization !== null);
+    t.ok(matrices.length > 0);
+    t.equal(numRestored, gpu === null ? 0 : matrices.length);
+  }
+});
+
 t.test('nothing is read any more when an engine has refused a parameter', async (t) => {
   const config = { ...TINY_CONFIG, vocab_size: 50_000 };
   const model = { ...testModel(ID), config };

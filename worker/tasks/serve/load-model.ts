@@ -10,7 +10,7 @@ import { type ReadElements, type ReadParam, widened } from '../export/base-reade
 import type { ServedBase, ServedSource, ServeInput, TaskRequest } from '../protocol.js';
 import { elementBytes, requireMemory } from './memory.js';
 import { PromptThreads } from './prompt-threads.js';
-import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
+import { openBase, openWeights, shapeOf, textRules, withoutQuantization } from './served-source.js';
 import { TokenMasks } from './token-masks.js';
 
 /** Sequences that run at the same time; others wait. */
@@ -38,7 +38,9 @@ export async function loadModel(
   { weights, threads, gpu, retry }: ServeTask,
   onAllocated: (bytes: number) => void,
 ): Promise<CoreEngine> {
-  const { model, precision } = engineOf(weights);
+  // A CPU's engine quantizes what trainings quantize, and keeps the codes. GPUs get the restored weights.
+  const { model, precision } = engineOf(gpu === null ? weights : withoutQuantization(weights));
+  const source = gpu === null ? withoutQuantization(weights) : weights;
   const options: AnswerEngineOptions = {
     threads,
     dtype: precision,
@@ -52,9 +54,9 @@ export async function loadModel(
     requireMemory(engine.numBytes, gpu);
     onAllocated(engine.numBytes);
     const readParam =
-      'base' in weights
-        ? await openBase(objects, core, weights, retry)
-        : await openWeights(objects, core, weights, retry);
+      'base' in source
+        ? await openBase(objects, core, source, retry)
+        : await openWeights(objects, core, source, retry);
     await setParams(engine, core.paramTable(model), readParam);
   } catch (error) {
     engine.close();
@@ -96,18 +98,15 @@ async function* piecesOf(
   }
 }
 
-/** The engine is not quantized: weights of a quantized base arrive dequantized. */
 function engineOf(weights: ServedBase | ServedSource): {
   model: Architecture;
   precision: ServedBase['precision'];
 } {
-  if ('base' in weights)
-    return {
-      model: { ...weights.architecture, adapter: null, quantization: null },
-      precision: weights.precision,
-    };
-  const { architecture, precision } = shapeOf(weights);
-  return { model: { ...architecture, quantization: null }, precision };
+  if (!('base' in weights)) {
+    const { architecture, precision } = shapeOf(weights);
+    return { model: architecture, precision };
+  }
+  return { model: { ...weights.architecture, adapter: null }, precision: weights.precision };
 }
 
 /** The parts of a variant: threads for prompts and for constrained answers, the decoder, and the engine's adapter. */

@@ -41,6 +41,14 @@ export function shapeOf(source: ServedSource): { architecture: Architecture; pre
   };
 }
 
+/** Returns the same weights without their quantization. */
+export function withoutQuantization<T extends ServedBase | ServedSource>(weights: T): T {
+  if ('base' in weights) return { ...weights, architecture: { ...weights.architecture, quantization: null } };
+  if (!('spec' in weights)) return weights;
+  const { quantization: _, ...model } = weights.spec.model;
+  return { ...weights, spec: { ...weights.spec, model } };
+}
+
 /** A 16-bit model may have some tensors in fp32. A mix of both 16-bit dtypes needs fp32, which represents both. */
 function precisionOf({ dtypes }: Pick<Model, 'dtypes'>): Precision {
   const [half, other] = dtypes.filter((dtype) => dtype !== 'fp32');

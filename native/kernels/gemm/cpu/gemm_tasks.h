@@ -33,6 +33,7 @@ constexpr std::int64_t kSourceCols = 128;
 constexpr std::int64_t kMinSourceRows = 256;  // makes packing cheap relative to the product
 constexpr std::int64_t kMaxSumRows = 1024;    // limit with a source whose k takes several passes
 constexpr std::int64_t kTasksPerWorker = 3;
+constexpr std::int64_t kCodeDepth = 256;  // k per pass over codes; a panel of restored words stays in the nearest cache
 
 struct Task {
   const GemmProblem* problem;
@@ -80,7 +81,7 @@ struct Steps {
 OperandWords words_of(const Context& ctx, const GemmProblem& problem) {
   const bool a_pairs = packs_pairs(ctx, problem.a.dtype);
   if (problem.b != nullptr) return {problem.b->pairs(), a_pairs, problem.b->k()};
-  return {a_pairs, a_pairs, problem.source->k()};
+  return {a_pairs, a_pairs, problem.b_k()};
 }
 
 /// Number of words of k in one pass over a source: all, if one panel of them is small enough.
@@ -107,7 +108,7 @@ std::vector<Task> tasks_of(const Context& ctx, std::span<const GemmProblem> prob
   std::vector<Task> tasks;
   const std::int64_t workers = ctx.pool->num_threads();
   for (const GemmProblem& problem : problems) {
-    const bool packed = problem.b != nullptr;
+    const bool packed = problem.source == nullptr;
     const std::int64_t steps = words_of(ctx, problem).steps();
     const std::int64_t wide = packed ? task_cols(problem, workers) : source_cols(steps);
     const std::int64_t tall = packed ? kBlockRows : source_rows(problem, steps, workers);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -148,6 +149,83 @@ DEVICE_TEST_CASE("gemm: several quantized problems in one call, and gelu behind 
       for (std::size_t i = 0; i < 3; ++i) CHECK(results[i] == results[i + 3]);
     }
   });
+}
+
+TEST_CASE("gemm: packed codes give the bits of the product with the dequantized matrix, with any number of threads") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    Machine three(ctx.cpu_isa, 3);
+    on_quantized_cases(kSanitized, [&](QuantFormat format, SourceRows rows, const QuantizedCase& shape) {
+      if (shape.first_k > 0 || shape.accumulate) return;
+      std::mt19937 random(59);
+      const QuantizedOperands b(ctx, format, dtype, rows, shape);
+      PackedCodes codes(ctx, format, rows, dtype, shape.k, shape.n);
+      codes.pack(ctx, b.parts.front());
+      HostMatrix a = HostMatrix::random(dtype, shape.m, shape.k, random, 1);
+      for (const DType c_dtype : {DType::kF32, dtype}) {
+        HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+        std::vector<HostMatrix> results;
+        for (const Context* used : {&ctx, &ctx, static_cast<const Context*>(&three.ctx)}) {
+          HostMatrix& c = results.emplace_back(c_dtype, shape.m, shape.n, 2);
+          GemmProblem problem{a.view(), nullptr, c.view(), false, false, bias.view().data};
+          if (results.size() == 1)
+            problem.source = &b.restored;
+          else
+            problem.codes = &codes;
+          Scratch scratch(*used);
+          gemm(*used, scratch, {&problem, 1});
+        }
+        CHECK(results[1] == results[0]);
+        CHECK(results[2] == results[0]);
+      }
+    });
+  });
+}
+
+TEST_CASE("gemm: packed codes of subnormal scales give the bits of the product with the dequantized matrix") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    for (const QuantFormat format : kQuantFormats) {
+      std::mt19937 random(61);
+      HostMatrix source = HostMatrix::random(DType::kF32, 40, 200, random);
+      // Elements of all magnitudes around the least normal number.
+      for (std::int64_t row = 0; row < 40; ++row) {
+        auto* elements = static_cast<float*>(source.view().at(row, 0));
+        for (std::int64_t col = 0; col < 200; ++col)
+          elements[col] *= std::ldexp(1.0F, static_cast<int>(-118 - row / 3));
+      }
+      const QuantizedMatrix matrix = quantized(ctx, format, source);
+      HostMatrix a = HostMatrix::random(dtype, 3, 200, random), restored = dequantized(ctx, matrix, dtype);
+      PackedCodes codes(ctx, format, SourceRows::kAlongN, dtype, 200, 40);
+      codes.pack(ctx, matrix);
+      const SourceOperand whole{{restored.view()}, SourceRows::kAlongN};
+      HostMatrix expected(DType::kF32, 3, 40), c(DType::kF32, 3, 40);
+      Scratch scratch(ctx);
+      GemmProblem problem{a.view(), nullptr, expected.view(), false, false, nullptr, &whole};
+      gemm(ctx, scratch, {&problem, 1});
+      problem.source = nullptr, problem.codes = &codes, problem.c = c.view();
+      gemm(ctx, scratch, {&problem, 1});
+      CHECK(c == expected);
+    }
+  });
+}
+
+TEST_CASE("gemm refuses packed codes that do not fit") {
+  Machine machine(best_cpu_isa(), 1);
+  Scratch scratch(machine.ctx);
+  HostMatrix a(DType::kF32, 4, 6), c(DType::kF32, 4, 5), b(DType::kF32, 6, 5);
+  const QuantizedMatrix matrix = quantized(machine.ctx, QuantFormat::kNf4, b);
+  PackedCodes codes(machine.ctx, QuantFormat::kNf4, SourceRows::kAlongK, DType::kF32, 6, 5),
+      transposed(machine.ctx, QuantFormat::kNf4, SourceRows::kAlongN, DType::kF32, 6, 5),
+      wrong_type(machine.ctx, QuantFormat::kNf4, SourceRows::kAlongK, DType::kBF16, 6, 5);
+  codes.pack(machine.ctx, matrix);
+  CHECK(code_of([&] { transposed.pack(machine.ctx, matrix); }) == "invalid_argument");
+  const auto code_with = [&](const PackedCodes& operand, bool accumulate) {
+    GemmProblem problem{a.view(), nullptr, c.view(), false, accumulate};
+    problem.codes = &operand;
+    return code_of([&] { gemm(machine.ctx, scratch, {&problem, 1}); });
+  };
+  CHECK(code_with(codes, false) == "none");
+  CHECK(code_with(codes, true) == "invalid_argument");
+  CHECK(code_with(wrong_type, false) == "invalid_argument");
 }
 
 TEST_CASE("gemm refuses quantized parts that do not fit") {
