@@ -83,7 +83,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
 }
 
 void validate(const TrainerConfig& config) {
-  validate(config.model);
+  validate_trained(config.model);
   validate_batch(config);
   validate_preference(config);
   validate_ranks(config);

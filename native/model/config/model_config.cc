@@ -172,4 +172,10 @@ void validate(const ModelConfig& config) {
         "residual_initializer_range must be above 0 and below 1000");
 }
 
+void validate_trained(const ModelConfig& config) {
+  validate(config);
+  check(!config.quantization || config.adapter,
+        "quantization needs an adapter: a matrix that is trained is not quantized");
+}
+
 }  // namespace zerofleet

@@ -146,5 +146,7 @@ struct ModelConfig {
 
 /// Throws Error{"invalid_model_config"} that names the field and the allowed values.
 void validate(const ModelConfig& config);
+/// The same for a model that is trained.
+void validate_trained(const ModelConfig& config);
 
 }  // namespace zerofleet

@@ -29,9 +29,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
-  validate(config);
-  require(!config.quantization || config.adapter, "invalid_model_config",
-          "quantization needs an adapter: a matrix that is trained is not quantized");
+  validate_trained(config);
   require(batch >= 1 && length >= 1 && length <= config.max_position_embeddings, "invalid_argument",
           "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) +
               " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
