@@ -32,12 +32,12 @@ struct CodeSource {
   unsigned zero_code() const { return blocks.format == QuantFormat::kInt8 ? 0 : 7; }
 };
 
-/// Above zero, but so small that their products with levels may be subnormal.
-bool has_least_scales(const ConstQuantBlocks& blocks) {
+/// Products of levels with scales of at least 2^-100 are no subnormals.
+bool has_special_scales(const ConstQuantBlocks& blocks) {
   const std::int64_t count = blocks.rows * quant_blocks_of_row(blocks.cols);
   for (std::int64_t block = 0; block < count; ++block) {
     const float scale = scale_at(blocks, block);
-    if (scale > 0 && scale < 0x1p-100F) return true;
+    if (!(scale == 0 || scale >= 0x1p-100F)) return true;
   }
   return false;
 }
@@ -98,7 +98,7 @@ void PackedCodes::pack(const Context& ctx, const QuantizedMatrix& source) {
           "invalid_argument", "packed codes of another format or shape than the matrix");
   const std::int64_t blocks = quant_blocks_of_row(k_);
   const CodeSource codes{source.blocks(), along_k};
-  subnormals_ = has_least_scales(codes.blocks);
+  specials_ = has_special_scales(codes.blocks);
   ctx.pool->parallel_for(num_panels(), [&](std::int64_t panel, int) {
     auto* target = reinterpret_cast<std::uint8_t*>(buffer_.data()) + panel * blocks * block_bytes();
     for (std::int64_t block = 0; block < blocks; ++block, target += block_bytes()) {

@@ -31,8 +31,8 @@ class PackedCodes {
   std::int64_t n() const { return n_; }
   /// True if the words of the product are pairs of bf16, otherwise they are fp32.
   bool pairs() const { return pairs_; }
-  /// False if no element can be subnormal.
-  bool subnormals() const { return subnormals_; }
+  /// False if no element can be NaN or subnormal.
+  bool specials() const { return specials_; }
   /// ⌈n / 32⌉ · ⌈k / 64⌉ · (2048 in int8, 1024 in nf4, and 128 of scales, or 256 for kAlongK).
   std::size_t num_bytes() const { return buffer_.num_bytes(); }
   /// The block at a panel and a number of blocks of k.
@@ -46,7 +46,7 @@ class PackedCodes {
   SourceRows rows_ = SourceRows::kAlongN;
   DType dtype_ = DType::kF32;
   std::int64_t k_ = 0, n_ = 0;
-  bool pairs_ = false, subnormals_ = false;
+  bool pairs_ = false, specials_ = false;
   Buffer buffer_;
 };
 

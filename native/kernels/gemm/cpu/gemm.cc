@@ -87,8 +87,7 @@ void run_source_task(const Kernels& kernels, const Task& task, const OperandWord
 }
 
 RestoreArgs panel_of(const PackedCodes& codes) {
-  return {nullptr,       codes.format(), codes.rows() == SourceRows::kAlongK,
-          codes.pairs(), codes.dtype(),  codes.subnormals()};
+  return {nullptr, codes.format(), codes.rows() == SourceRows::kAlongK, codes.pairs(), codes.dtype(), codes.specials()};
 }
 
 /// The sums of a panel, which pass through scratch memory to C.
@@ -127,7 +126,7 @@ void multiply_panel(const Kernels& kernels, const Task& panel, const OperandWord
 void run_codes_task(const Kernels& kernels, const Task& task, const OperandWords& words, const BlockAreas& areas) {
   const PackedCodes& codes = *task.problem->codes;
   RestoreArgs args = panel_of(codes);
-  const bool in_registers = task.rows <= kCodeProductRows && !args.scales_of_k && !args.subnormals;
+  const bool in_registers = task.rows <= kCodeProductRows && !args.scales_of_k && !args.specials;
   args.target = areas.source;
   Task panel = task;
   for (std::int64_t end = task.col + task.cols; panel.col < end; panel.col += kPanel) {

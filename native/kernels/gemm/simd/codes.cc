@@ -55,16 +55,29 @@ struct Nf4Levels {
   }
 };
 
+/// A bfloat16 whose value is neither NaN nor subnormal: its rounding needs no check.
+struct PlainBf16 {};
+
 /// Rounded to T as dequantize() does it.
 template <class T>
 ZF_INLINE vf rounded(vf values) {
   if constexpr (sizeof(T) == sizeof(float)) {
     return values;
+  } else if constexpr (sizeof(T) == sizeof(PlainBf16)) {
+    const vu bits = as_bits(values);
+    return from_bits((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
   } else {
     T elements[kLanes];
     store(elements, values);
     return load(elements);
   }
+}
+
+/// Calls body with a null pointer to the type whose rounding the elements of a matrix need.
+template <class Body>
+ZF_INLINE void with_rounding(const RestoreArgs& args, const Body& body) {
+  if (args.dtype == DType::kBF16 && !args.specials) return body(static_cast<PlainBf16*>(nullptr));
+  with_element(args.dtype, body);
 }
 
 /// Scales of the 32 codes of a row.
@@ -135,10 +148,10 @@ ZF_INLINE RowScales of_two_k(const float* scales) {
 
 /// The 16 words of half a step. The instruction that rounds takes subnormals for zero, also those that would be rounded
 /// to the least normal number.
-template <class Levels, bool kSubnormals>
+template <class Levels, bool kSpecials>
 ZF_INLINE void restore_half(const uint8_t* codes, const RowScales& scales, uint32_t* target) {
   const vf first = Levels::at(codes, 0) * scales.values[0], second = Levels::at(codes, kLanes) * scales.values[1];
-  if constexpr (kSubnormals) {
+  if constexpr (kSpecials) {
     store(reinterpret_cast<Bf16*>(target), first);
     store(reinterpret_cast<Bf16*>(target) + kLanes, second);
   } else {
@@ -146,15 +159,15 @@ ZF_INLINE void restore_half(const uint8_t* codes, const RowScales& scales, uint3
   }
 }
 
-template <class Levels, bool kScalesOfK, bool kSubnormals>
+template <class Levels, bool kScalesOfK, bool kSpecials>
 void restore_pairs(const RestoreArgs& args) {
   for_blocks<kScalesOfK>(args, [](const BlockParts& block, int64_t rows, uint32_t* target) ZF_INLINE_LAMBDA {
     const RowScales first = twice(load(block.scales)), second = twice(load(block.scales + kLanes));
     const uint8_t* codes = block.codes;
     for (int64_t row = 0; row < rows; row += 2, codes += 2 * Levels::kRowBytes, target += kPanel) {
       const RowScales of_k = of_two_k(block.scales + (kScalesOfK ? row : 0));
-      restore_half<Levels, kSubnormals>(codes, kScalesOfK ? of_k : first, target);
-      restore_half<Levels, kSubnormals>(codes + Levels::kRowBytes, kScalesOfK ? of_k : second, target + kLanes);
+      restore_half<Levels, kSpecials>(codes, kScalesOfK ? of_k : first, target);
+      restore_half<Levels, kSpecials>(codes + Levels::kRowBytes, kScalesOfK ? of_k : second, target + kLanes);
     }
   });
 }
@@ -163,10 +176,10 @@ void restore_pairs(const RestoreArgs& args) {
 template <class Levels, bool kScalesOfK>
 void restore(const RestoreArgs& args) {
 #if defined(__AVX512BF16__)
-  if (args.pairs && args.subnormals) return restore_pairs<Levels, kScalesOfK, true>(args);
+  if (args.pairs && args.specials) return restore_pairs<Levels, kScalesOfK, true>(args);
   if (args.pairs) return restore_pairs<Levels, kScalesOfK, false>(args);
 #endif
-  with_element(args.dtype, [&]<class T>(T*) { restore_words<Levels, T, kScalesOfK>(args); });
+  with_rounding(args, [&]<class T>(T*) { restore_words<Levels, T, kScalesOfK>(args); });
 }
 
 /// The vectors of a panel's sums.
@@ -236,7 +249,7 @@ void multiply(const CodeProduct& product) {
 #if defined(__AVX512BF16__)
   if (product.panel.pairs) return multiply_pairs<Levels, kRows>(product);
 #endif
-  with_element(product.panel.dtype, [&]<class T>(T*) { multiply_words<Levels, T, kRows>(product); });
+  with_rounding(product.panel, [&]<class T>(T*) { multiply_words<Levels, T, kRows>(product); });
 }
 
 template <class Levels>

@@ -31,7 +31,7 @@ struct RestoreArgs {
   bool scales_of_k = false;
   bool pairs = false;         // words are pairs of bf16, which requires a path with bf16 products; otherwise fp32
   DType dtype = DType::kF32;  // that elements are rounded to
-  bool subnormals = false;    // some elements may be subnormal
+  bool specials = false;      // some elements may be NaN or subnormal
   int64_t num_rows = 0;       // of codes, in consecutive blocks
   uint32_t* target = nullptr;
 };
