@@ -1,6 +1,6 @@
 /** Training on pods of a real control plane that come, and go in every way; `npm run test:kubernetes` runs longer. */
 import t from 'tap';
-import { whyNoKubernetes } from '../../platform/testing/kubernetes/control-plane.js';
+import { whyNoKubernetes, zoneOf } from '../../platform/testing/kubernetes/control-plane.js';
 import { until } from '../../platform/testing/waiting.js';
 import { KubernetesStack, NAMESPACE, POD } from '../support/kubernetes-stack.js';
 import { PodJobs } from './pod-jobs.js';
@@ -67,6 +67,11 @@ t.test('on a real control plane', { skip }, async (t) => {
       await plane.client.delete(`${quotas}/two`);
       await jobs.untilTraining(id, 3);
       t.equal(stack.created(), before + 3, 'no pod was created twice');
+      const topologies = await jobs.topologies(id);
+      const nodes = (await stack.running()).map(({ node }) => [zoneOf(node), node]);
+      t.same([...topologies].sort(), nodes.sort(), 'agents report the zone and the node of their pods');
+      const zones = topologies.map(([zone]) => zone);
+      t.equal(zones[0], zones[1], 'the zone with two of the pods has the first ranks');
 
       const [first = ''] = plane.kubelets.running();
       await plane.client.delete(`/api/v1/namespaces/${NAMESPACE}/pods/${first}`);
@@ -83,6 +88,7 @@ t.test('on a real control plane', { skip }, async (t) => {
       await jobs.untilTraining(id, 3);
       await jobs.finish('disturbed', id);
       await jobs.untilPods(0);
+      t.same(plane.kubelets.overdue, [], 'agents end within the grace period');
     },
   );
 
