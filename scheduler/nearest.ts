@@ -1,6 +1,6 @@
 /**
  * Choice of workers for the ranks of one job: on as few machines as possible, and in as few domains of the network.
- * Each level of the topology is filled like the machines below it.
+ * Domains are filled like machines, so that whole ones stay free for large jobs.
  */
 import type { Placement, SchedulerWorker } from './types.js';
 
@@ -22,25 +22,47 @@ export function domainsOf(topology: readonly string[]): string[] {
 }
 
 /**
- * Chooses the fullest domain that has room for all ranks, so that whole ones stay free for large jobs. If none has
- * room, chooses the emptiest one and places the rest in the same way. Within a domain the next level decides, and
- * within the smallest domain the machine.
+ * Chooses the smallest domain with room for all ranks, a machine if possible, and of several the fullest. If none has
+ * room, fills the emptiest of the largest domains, and places the rest in the same way.
  * @param workers have at least `ranks` free slots together
+ * @param level largest domains that are chosen: 1 for the first level of the topology
  */
 export function nearest(workers: readonly FreeWorker[], ranks: number, level = 1): Placement[] {
-  const isSmallest = workers.every(({ domains }) => domains.length <= level);
-  const choices = isSmallest ? workers : groupedBy(workers, level);
+  const depth = workers.reduce((most, { domains }) => Math.max(most, domains.length), 1);
+  if (level >= depth) return onMachines(workers, ranks);
+  const placements: Placement[] = [];
+  let others = workers;
+  for (let left = ranks; left > 0; ) {
+    const { domain, at } = bestDomain(others, left, level, depth);
+    const here = Math.min(domain.free, left);
+    placements.push(...nearest(domain.workers, here, at + 1));
+    left -= here;
+    const used = new Set(domain.workers);
+    others = others.filter((worker) => !used.has(worker));
+  }
+  return placements;
+}
+
+/** Chooses the fullest machine with room for all ranks; if none has room, fills the emptiest one and goes on. */
+function onMachines(workers: readonly FreeWorker[], ranks: number): Placement[] {
   const used = new Set<FreeWorker>();
   const placements: Placement[] = [];
   for (let left = ranks; left > 0; ) {
-    const choice = bestOf(choices, left, used);
-    const here = Math.min(choice.free, left);
-    if ('workers' in choice) placements.push(...nearest((choice as Domain).workers, here, level + 1));
-    else placements.push({ worker_id: choice.id, ranks: here });
-    used.add(choice);
-    left -= here;
+    const worker = bestOf(workers, left, used);
+    placements.push({ worker_id: worker.id, ranks: Math.min(worker.free, left) });
+    used.add(worker);
+    left -= Math.min(worker.free, left);
   }
   return placements;
+}
+
+function bestDomain(workers: readonly FreeWorker[], ranks: number, level: number, depth: number) {
+  const machine = bestOf(workers, ranks, NONE);
+  if (machine.free >= ranks) return { domain: { ...machine, workers: [machine] }, at: depth };
+  for (let at = depth - 1; ; at -= 1) {
+    const domain = bestOf(groupedBy(workers, at), ranks, NONE);
+    if (domain.free >= ranks || at === level) return { domain, at };
+  }
 }
 
 /**
@@ -69,10 +91,13 @@ export function nearestTo(
   return placements;
 }
 
+const NONE: ReadonlySet<FreeWorker> = new Set();
+
 function groupedBy(workers: readonly FreeWorker[], level: number): Domain[] {
   const found = new Map<string, Domain>();
   for (const worker of workers) {
-    const id = worker.domains[level] ?? '';
+    // A worker that knows fewer levels is in no domain of this one.
+    const id = worker.domains[level] ?? worker.domains.at(-1) ?? '';
     const domain = found.get(id) ?? { id, free: 0, gpu_bytes: null, domains: [], workers: [] };
     domain.free += worker.free;
     domain.workers.push(worker);
