@@ -28,19 +28,35 @@ export function domainsOf(topology: readonly string[]): string[] {
  * @param level largest domains that are chosen: 1 for the first level of the topology
  */
 export function nearest(workers: readonly FreeWorker[], ranks: number, level = 1): Placement[] {
+  if (ranks === 0) return [];
+  const machine = bestOf(workers, ranks);
+  if (machine.free >= ranks) return [{ worker_id: machine.id, ranks }];
   const depth = workers.reduce((most, { domains }) => Math.max(most, domains.length), 1);
   if (level >= depth) return onMachines(workers, ranks);
+  const domains = groupedBy(workers, level);
+  const used = new Set<FreeWorker>();
   const placements: Placement[] = [];
-  let others = workers;
-  for (let left = ranks; left > 0; ) {
-    const { domain, at } = bestDomain(others, left, level, depth);
-    const here = Math.min(domain.free, left);
-    placements.push(...nearest(domain.workers, here, at + 1));
-    left -= here;
-    const used = new Set(domain.workers);
-    others = others.filter((worker) => !used.has(worker));
+  for (let left = ranks; ; ) {
+    const domain = bestOf(domains, left, used);
+    if (domain.free >= left) {
+      const others = domains.filter((each) => !used.has(each)).flatMap((each) => each.workers);
+      placements.push(...inSmallest(others, left, level, depth));
+      return placements;
+    }
+    placements.push(...nearest(domain.workers, domain.free, level + 1));
+    used.add(domain);
+    left -= domain.free;
   }
-  return placements;
+}
+
+/** Chooses workers of the smallest domain with room for all ranks; one of the largest has room. */
+function inSmallest(workers: readonly FreeWorker[], ranks: number, level: number, depth: number) {
+  const machine = bestOf(workers, ranks);
+  if (machine.free >= ranks) return [{ worker_id: machine.id, ranks }];
+  for (let at = depth - 1; ; at -= 1) {
+    const domain = bestOf(groupedBy(workers, at), ranks);
+    if (domain.free >= ranks || at === level) return nearest(domain.workers, ranks, at + 1);
+  }
 }
 
 /** Chooses the fullest machine with room for all ranks; if none has room, fills the emptiest one and goes on. */
@@ -54,15 +70,6 @@ function onMachines(workers: readonly FreeWorker[], ranks: number): Placement[] 
     left -= Math.min(worker.free, left);
   }
   return placements;
-}
-
-function bestDomain(workers: readonly FreeWorker[], ranks: number, level: number, depth: number) {
-  const machine = bestOf(workers, ranks, NONE);
-  if (machine.free >= ranks) return { domain: { ...machine, workers: [machine] }, at: depth };
-  for (let at = depth - 1; ; at -= 1) {
-    const domain = bestOf(groupedBy(workers, at), ranks, NONE);
-    if (domain.free >= ranks || at === level) return { domain, at };
-  }
 }
 
 /**
@@ -91,8 +98,6 @@ export function nearestTo(
   return placements;
 }
 
-const NONE: ReadonlySet<FreeWorker> = new Set();
-
 function groupedBy(workers: readonly FreeWorker[], level: number): Domain[] {
   const found = new Map<string, Domain>();
   for (const worker of workers) {
@@ -109,11 +114,11 @@ function groupedBy(workers: readonly FreeWorker[], level: number): Domain[] {
 function bestOf<T extends FreeWorker>(
   choices: readonly T[],
   ranks: number,
-  used: ReadonlySet<FreeWorker>,
+  used?: ReadonlySet<FreeWorker>,
 ): T {
   let best: T | null = null;
   for (const choice of choices)
-    if (!used.has(choice) && (!best || comesBefore(choice, best, ranks))) best = choice;
+    if (!used?.has(choice) && (!best || comesBefore(choice, best, ranks))) best = choice;
   if (!best) throw new Error('no free slot is left for a rank');
   return best;
 }

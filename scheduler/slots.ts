@@ -232,7 +232,10 @@ function isBetter(group: Group, fit: Fit, best: { group: Group; fit: Fit }): boo
 
 /** Returns the workers with free slots on GPUs with at least `bytes` of memory. */
 function freeWorkers({ kinds }: Group, bytes: number, without: ReadonlySet<string>): Worker[] {
-  return kinds
-    .filter((kind) => kind.bytes >= bytes && kind.free > 0)
-    .flatMap(({ workers }) => workers.filter(({ id, free }) => free > 0 && !without.has(id)));
+  const found: Worker[] = [];
+  for (const kind of kinds) {
+    if (kind.bytes < bytes || kind.free === 0) continue;
+    for (const worker of kind.workers) if (worker.free > 0 && !without.has(worker.id)) found.push(worker);
+  }
+  return found;
 }
