@@ -1,5 +1,8 @@
 /** Training on pods of a real control plane that come, and go in every way; `npm run test:kubernetes` runs longer. */
 import t from 'tap';
+import { findCluster } from '../../autoscaler/kubernetes/access.js';
+import { Connection } from '../../autoscaler/kubernetes/connection.js';
+import { PodsApi } from '../../autoscaler/kubernetes/pods-api.js';
 import { whyNoKubernetes, zoneOf } from '../../platform/testing/kubernetes/control-plane.js';
 import { until } from '../../platform/testing/waiting.js';
 import { KubernetesStack, NAMESPACE, POD } from '../support/kubernetes-stack.js';
@@ -101,6 +104,13 @@ t.test('on a real control plane', { skip }, async (t) => {
     // A server that is killed writes no entry for the request that it performs.
     const unrecorded = stack.created() - (await stack.granted());
     t.ok(unrecorded === 0 || unrecorded === 1, `${unrecorded} pods that the audit log lacks`);
+  });
+
+  await t.test('a watch of a version that the server has forgotten', async (t) => {
+    const cluster = await findCluster({ KUBECONFIG: stack.kubeconfig });
+    const api = new PodsApi(new Connection(cluster, () => undefined));
+    await t.rejects(api.watch('1', new AbortController().signal).next(), { status: 410, message: /too old/ });
+    api.close();
   });
 
   await t.test('every right of the role was used, and nothing beyond it was asked for', async (t) => {
