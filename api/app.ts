@@ -51,7 +51,7 @@ const KEEP_ALIVE_EXTRA_MS = 10_000;
 export function buildApp({
   limits,
   log,
-  draining,
+  draining = new AbortController().signal,
   oidc = null,
   currency = null,
   trustedProxies = 0,
@@ -89,7 +89,7 @@ export function buildApp({
     },
     routerOptions: { maxParamLength: 64 },
   });
-  endUnusedConnections(app);
+  endUnusedConnections(app, draining);
   app.register(services, {
     ...parts,
     limits: allLimits,
@@ -97,7 +97,7 @@ export function buildApp({
     metrics: new ApiMetrics(),
     oidc,
     currency,
-    draining: draining ?? new AbortController().signal,
+    draining,
   });
   app.register(errors);
   app.register(head);

@@ -196,36 +196,6 @@ t.test('the server starts without Redis, tells so, and serves once it answers', 
   while ((await workers())[0]?.used_slots === 0) await sleep(50);
 });
 
-t.test('a shutdown: first not ready, then no service', async (t) => {
-  const redis = await startTestRedis();
-  t.teardown(() => redis.stop());
-  const api = await startApi({
-    config: loadConfig({
-      ZEROFLEET_PORT: '0',
-      ZEROFLEET_DATA_DIR: t.testdir({}),
-      ZEROFLEET_API_KEY: 'a-key-of-my-own-choice',
-      ZEROFLEET_DRAIN_SECONDS: '2',
-    }),
-    redisUrl: redis.url,
-    objectStoreUrl: pathToFileURL(t.testdir({})).href,
-    log: createLogger({ level: 'silent', name: 'api' }),
-  });
-  const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
-  const status = async (path: string) => (await fetch(api.url + path, { headers })).status;
-  t.equal(await status('/readyz'), 200);
-  t.equal(await status('/healthz'), 200);
-  const closed = api.close();
-  t.equal(await status('/healthz'), 503);
-  t.equal(await status('/readyz'), 503);
-  t.match(await (await fetch(`${api.url}/readyz`)).json(), {
-    status: 'not_ready',
-    checks: { redis: { ok: true }, object_store: { ok: true } },
-  });
-  t.equal(await status('/v1/jobs'), 200, 'late requests are served');
-  await closed;
-  await t.rejects(fetch(`${api.url}/readyz`), 'closed');
-});
-
 t.test('a server ends while Redis is away', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());

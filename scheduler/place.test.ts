@@ -78,6 +78,24 @@ t.test('small jobs fill the fullest machine, large ones take as few machines as 
   t.strictSame(one(11), { a: 'w0:8 w1:3' });
 });
 
+t.test('ranks of a job lie in as few domains of the network as possible', async (t) => {
+  const at = (id: string, ...topology: string[]) => workerOf(id, { slots: 1, topology });
+  const workers = [at('w0', 'a', 'n0'), at('w1', 'b', 'n1'), at('w2', 'a', 'n2'), at('w3', 'b', 'n1')];
+  const start = (ranks: number, running = [runningOf('r', {})]) =>
+    startsOf({ workers, running, waiting: [waitingOf('job', { demand: demandOf(ranks) })] });
+  t.strictSame(start(2), { job: 'w1:1 w3:1' }, 'on one node');
+  t.strictSame(start(2, [runningOf('r', { w1: 1 })]), { job: 'w0:1 w2:1' }, 'in one zone');
+  t.strictSame(start(3), { job: 'w0:1 w2:1 w1:1' }, 'ranks of a zone are neighbours');
+  const { growth } = place(
+    snapshotOf({ workers, running: [runningOf('r', { w2: 1 }, { demand: demandOf(1, 3) })] }),
+  );
+  t.strictSame(
+    growth.map(({ placements }) => textOf(placements)),
+    ['w2:1 w0:1 w1:1'],
+    'a job grows in its own zone first',
+  );
+});
+
 t.test('ranks of a job lie in one group', async (t) => {
   const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { group: 'b', slots: 5 })];
   const rangesOfDemand = (need: number, want: number) =>

@@ -1,10 +1,9 @@
 /** Slots of a pool during a decision: free ones, and those held for an earlier job. */
 import { rangesOf, ranksIn } from './demand.js';
+import { domainsOf, type FreeWorker, nearest, nearestTo } from './nearest.js';
 import type { AvoidedPair, Demand, Placement, RunningJob, SchedulerWorker, Snapshot } from './types.js';
 
-interface Worker extends SchedulerWorker {
-  free: number;
-}
+type Worker = SchedulerWorker & FreeWorker;
 
 /** Workers of a group with equal GPU memory. */
 interface Kind {
@@ -98,7 +97,9 @@ export class Slots {
     }
     if (!best) return null;
     const { group, fit } = best;
-    return { group, placements: this.fill(group, fit.bytes, fit.ranks, without) };
+    const placements = nearest(freeWorkers(group, fit.bytes, without), fit.ranks);
+    this.take(placements);
+    return { group, placements };
   }
 
   /**
@@ -126,7 +127,7 @@ export class Slots {
     const known = group.kinds.find((other) => other.bytes === bytes);
     const kind = known ?? { bytes, workers: [], slots: 0, free: 0 };
     if (!known) group.kinds.push(kind);
-    const entry = { ...worker, slots, free: slots };
+    const entry = { ...worker, slots, free: slots, domains: domainsOf(worker.topology) };
     kind.workers.push(entry);
     kind.slots += slots;
     kind.free += slots;
@@ -162,25 +163,13 @@ export class Slots {
       placement.ranks += ranks;
       left -= ranks;
     }
-    return [...all, ...this.fill(group, bytes, left, without)];
-  }
-
-  /**
-   * Fills the fullest worker that has room for all ranks, so that whole machines stay free for large jobs. If
-   * none has room, fills the emptiest one and places the rest in the same way, on as few machines as
-   * possible.
-   */
-  private fill(group: Group, bytes: number, ranks: number, without: ReadonlySet<string>): Placement[] {
-    const placements: Placement[] = [];
-    const kinds = group.kinds.filter((kind) => kind.bytes >= bytes);
-    for (let left = ranks; left > 0; ) {
-      const worker = bestWorker(kinds, left, without);
-      const placement = { worker_id: worker.id, ranks: Math.min(worker.free, left) };
-      this.take([placement]);
-      placements.push(placement);
-      left -= placement.ranks;
-    }
-    return placements;
+    const own = placements.flatMap(({ worker_id }) => {
+      const known = this.workers.get(worker_id);
+      return known ? [known.worker.domains] : [];
+    });
+    const added = nearestTo(own, freeWorkers(group, bytes, without), left);
+    this.take(added);
+    return [...all, ...added];
   }
 }
 
@@ -241,26 +230,12 @@ function isBetter(group: Group, fit: Fit, best: { group: Group; fit: Fit }): boo
   return order < 0 || (order === 0 && group.name < best.group.name);
 }
 
-/**
- * Returns the fullest worker with room for `ranks`, on the smallest sufficient GPUs; the emptiest worker if
- * none has room.
- */
-function bestWorker(kinds: readonly Kind[], ranks: number, without: ReadonlySet<string>): Worker {
-  let best: Worker | null = null;
-  for (const { workers, free } of kinds) {
-    if (free === 0) continue;
-    for (const worker of workers)
-      if (worker.free > 0 && !without.has(worker.id) && (!best || comesBefore(worker, best, ranks)))
-        best = worker;
+/** Returns the workers with free slots on GPUs with at least `bytes` of memory. */
+function freeWorkers({ kinds }: Group, bytes: number, without: ReadonlySet<string>): Worker[] {
+  const found: Worker[] = [];
+  for (const kind of kinds) {
+    if (kind.bytes < bytes || kind.free === 0) continue;
+    for (const worker of kind.workers) if (worker.free > 0 && !without.has(worker.id)) found.push(worker);
   }
-  if (!best) throw new Error('no free slot is left for a rank');
-  return best;
-}
-
-function comesBefore(a: Worker, b: Worker, ranks: number): boolean {
-  const [aHolds, bHolds] = [a.free >= ranks, b.free >= ranks];
-  if (aHolds !== bHolds) return aHolds;
-  if (a.free !== b.free) return aHolds ? a.free < b.free : a.free > b.free;
-  const [aBytes, bBytes] = [a.gpu_bytes ?? 0, b.gpu_bytes ?? 0];
-  return aBytes === bBytes ? a.id < b.id : aBytes < bBytes;
+  return found;
 }

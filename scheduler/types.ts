@@ -36,6 +36,8 @@ export interface SchedulerWorker {
   schedulable: boolean;
   /** Memory of the smallest of its GPUs; null if ranks run on the CPU. */
   gpu_bytes: number | null;
+  /** Domains of the network that contain it, the largest first, such as zone and host. */
+  topology: readonly string[];
 }
 
 /** Workers that could not connect to each other for a job, which is not placed on both for a while. */

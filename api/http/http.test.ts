@@ -39,7 +39,7 @@ t.test('server-sent events', async (t) => {
 
 t.test('a closing server does not wait for connections without a request', async (t) => {
   const app = Fastify({ forceCloseConnections: 'idle' });
-  endUnusedConnections(app);
+  endUnusedConnections(app, new AbortController().signal);
   app.get('/', async () => 'here');
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const accepted = once(app.server, 'connection');

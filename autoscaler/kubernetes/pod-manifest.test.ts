@@ -31,8 +31,14 @@ t.test('a pod fulfils the restricted security standard, and its agent knows its 
           env: [
             { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
             { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
+            { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+            {
+              name: 'NODE_ZONE',
+              valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
+            },
             { name: 'ZEROFLEET_ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
             { name: 'ZEROFLEET_DEVICE', value: 'cpu' },
+            { name: 'ZEROFLEET_TOPOLOGY', value: '$(NODE_ZONE)/$(NODE_NAME)' },
             { name: 'ZEROFLEET_POOL', value: 'gpu' },
             { name: 'ZEROFLEET_SLOTS', value: '4' },
             { name: 'ZEROFLEET_MACHINE_ID', value: '$(POD_NAME).$(POD_UID)' },

@@ -19,6 +19,8 @@ const MIN_DRAIN_SECONDS = 120;
 const MAX_DRAIN_SECONDS = 3_600;
 /** Time for the last writes of an agent, and for its end. */
 const ENDING_SECONDS = 15;
+/** Label with the zone of its node, which the API server gives a pod that gets a node, from version 1.35 on. */
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const GPU = /^(nvidia|amd)\.com\//;
 
 /**
@@ -124,6 +126,8 @@ function environmentOf(pool: string, { slots }: MachineType, options: PodOptions
   const values = {
     // An agent without GPUs of its own must not look for any.
     ...(!Object.keys(options.resources).some((name) => GPU.test(name)) && { ZEROFLEET_DEVICE: 'cpu' }),
+    // Zone and node. A pod without the label leaves the zone out.
+    ZEROFLEET_TOPOLOGY: '$(NODE_ZONE)/$(NODE_NAME)',
     ...options.env,
     ZEROFLEET_POOL: pool,
     ZEROFLEET_SLOTS: String(slots),
@@ -134,6 +138,8 @@ function environmentOf(pool: string, { slots }: MachineType, options: PodOptions
     // Variables can refer to earlier ones.
     field('POD_NAME', 'metadata.name'),
     field('POD_UID', 'metadata.uid'),
+    field('NODE_NAME', 'spec.nodeName'),
+    field('NODE_ZONE', `metadata.labels['${ZONE_LABEL}']`),
     field('ZEROFLEET_ADDRESS', 'status.podIP'),
     ...Object.entries(values).map(([name, value]) => ({ name, value })),
   ];

@@ -212,7 +212,14 @@ export class Fleet {
     const usable = this.machines.filter((machine) => this.isUsable(machine));
     return {
       now: this.now * 1000,
-      workers: usable.map(({ id }) => ({ id, group: GROUP, slots, schedulable: true, gpu_bytes: null })),
+      workers: usable.map(({ id }) => ({
+        id,
+        group: GROUP,
+        slots,
+        schedulable: true,
+        gpu_bytes: null,
+        topology: [],
+      })),
       running: [...this.running].map((job) => this.runningJob(job)),
       waiting: this.waiting.map((job) => waitingJob(job)),
       served_at: new Map(),

@@ -6380,6 +6380,10 @@ export interface components {
          *       "version": "0.1.0",
          *       "address": "10.0.0.7",
          *       "machine": null,
+         *       "topology": [
+         *         "eu-west-1a",
+         *         "train-1"
+         *       ],
          *       "draining": false,
          *       "problem": null,
          *       "numerics": "cpu-avx2/2",
@@ -6415,6 +6419,8 @@ export interface components {
             address: string;
             /** @description Id of the machine that it runs on, as named by the machine's provider (for EC2 the instance id); null when the worker's configuration does not name it. */
             machine: string | null;
+            /** @description Domains of the network that contain the machine, the largest first, such as zone and host; empty when unknown. Ranks of a job are placed in as few domains as possible. */
+            topology: string[];
             /** @description The worker accepts no new work, because it is shutting down or has a problem. */
             draining: boolean;
             /** @description Description of a problem, such as a process that cannot be killed; null for a healthy worker. */

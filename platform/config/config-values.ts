@@ -11,6 +11,8 @@ import { redisAddress } from './redis-address.js';
 
 const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const MIN_API_KEY_LENGTH = 16;
+const MAX_LEVELS = 8;
+const MAX_PATH_CHARACTERS = 1_000;
 
 export function nonEmpty(text: string): string {
   if (text.trim() === '') throw new Error('must not be blank');
@@ -96,6 +98,16 @@ export function roleArn(text: string): string {
     );
   }
   return text;
+}
+
+/** Parses `none` or names with slashes between; unnamed levels are left out. */
+export function namePath(text: string): readonly string[] {
+  const names = text === 'none' ? [] : text.split('/').filter((name) => name !== '');
+  if (names.length > MAX_LEVELS || text.length > MAX_PATH_CHARACTERS)
+    throw new Error(
+      `must be none or up to ${MAX_LEVELS} names with slashes between, not ${JSON.stringify(text)}`,
+    );
+  return names;
 }
 
 export function poolName(text: string): string {

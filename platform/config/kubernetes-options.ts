@@ -47,7 +47,7 @@ export type KubernetesOptions = Static<typeof KubernetesOptions>;
 
 /** Variables that the autoscaler sets. */
 const RESERVED = [
-  ...['POD_NAME', 'POD_UID'],
+  ...['NODE_NAME', 'NODE_ZONE', 'POD_NAME', 'POD_UID'],
   ...['ADDRESS', 'MACHINE_ID', 'POOL', 'PREEMPTION_SOURCE', 'SLOTS'].map((name) => `ZEROFLEET_${name}`),
 ];
 /** Prefix of the labels and annotations by which the autoscaler finds its pods. */

@@ -8,6 +8,7 @@ import {
   currencyCode,
   integer,
   ipAddress,
+  namePath,
   nonEmpty,
   oneOf,
   poolName,
@@ -233,6 +234,12 @@ export const SETTINGS = [
     unset: 'none is reported; required on machines of an autoscaler',
     help: "The provider's id of the agent's machine; `aws`: the EC2 instance id from the metadata service.",
     parse: nonEmpty,
+  },
+  {
+    key: 'topology',
+    fallback: 'none',
+    help: "Domains of the network that contain the agent's machine, the largest first, e.g. `zone-a/rack-7`, by which [ranks are placed](pools.md#topology); `aws`: the availability zone from the metadata service.",
+    parse: namePath,
   },
   {
     key: 'autoscale_capacity',

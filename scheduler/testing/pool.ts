@@ -6,7 +6,7 @@ export const NOW = Date.parse('2026-01-05T12:00:00Z');
 export const MINUTE = 60_000;
 
 export function workerOf(id: string, fields: Partial<SchedulerWorker> = {}): SchedulerWorker {
-  return { id, group: 'a', slots: 8, schedulable: true, gpu_bytes: null, ...fields };
+  return { id, group: 'a', slots: 8, schedulable: true, gpu_bytes: null, topology: [], ...fields };
 }
 
 export function demandOf(need: number, want = need, fields: Partial<Demand> = {}): Demand {
@@ -52,6 +52,7 @@ const workers = fc.uniqueArray(
     slots: fc.constantFrom(1, 2, 4, 8),
     schedulable: fc.constantFrom(true, true, true, false),
     gpu_bytes: fc.constantFrom(null, 16 * GIB, 80 * GIB),
+    topology: fc.constantFrom([], ['x'], ['x', 'n1'], ['x', 'n2'], ['y', 'n3']),
   }),
   { selector: ({ id }) => id, minLength: 1, maxLength: 8 },
 );

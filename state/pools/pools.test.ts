@@ -56,3 +56,19 @@ t.test('the numerics fingerprint and the GPUs of a worker are listed', async (t)
   await store.announceWorker(testWorker('b', 2), LEASE_MS);
   t.match(await store.listWorkers(), [computes, { id: 'b', numerics: null, gpus: [] }]);
 });
+
+t.test('the scheduler knows the topology that workers report', async (t) => {
+  const store = await pool(t, {});
+  const announce = (topology: string[]) => store.announceWorker(testWorker('a', 2, { topology }), LEASE_MS);
+  await announce(['zone-a', 'n1']);
+  await store.announceWorker(testWorker('b', 2), LEASE_MS);
+  const { version, snapshot } = await store.readSnapshot('default', 0);
+  t.same(
+    snapshot.workers.map(({ topology }) => topology),
+    [['zone-a', 'n1'], []],
+  );
+  await announce(['zone-a', 'n1']);
+  t.equal((await store.readSnapshot('default', 0)).version, version, 'the same again');
+  await announce(['zone-b', 'n2']);
+  t.not((await store.readSnapshot('default', 0)).version, version, 'a decision on the old one is refused');
+});

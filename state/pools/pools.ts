@@ -29,6 +29,8 @@ export interface WorkerAnnouncement {
   address: string;
   /** Machine that it runs on, by the id that the machines' provider uses; null when unknown. */
   machine: string | null;
+  /** Domains of the network that contain the machine, the largest first, such as zone and host; empty when unknown. */
+  topology: string[];
   /** The worker is about to leave, or unhealthy: it receives no new work. */
   draining: boolean;
   /** Description of a fault; null for a healthy worker. */
@@ -107,7 +109,7 @@ export function poolSlots(context: StoreContext) {
 
     /** Registers a worker's slots for the next `ttlMs`; repeat it in time. */
     async announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void> {
-      const { id, pool, slots, draining, numerics } = worker;
+      const { id, pool, slots, draining, numerics, topology } = worker;
       await commands.run('announce_worker', {
         worker_id: id,
         pool,
@@ -115,6 +117,7 @@ export function poolSlots(context: StoreContext) {
         draining,
         numerics: numerics ?? '',
         gpu_bytes: leastMemory(worker),
+        topology: JSON.stringify(topology),
         record: JSON.stringify(worker),
         ttl_ms: ttlMs,
       });

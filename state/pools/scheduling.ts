@@ -45,7 +45,14 @@ type RawSnapshot = [
   waiting: string[],
   served: string[],
 ];
-type RawWorker = [id: string, slots: number, draining: number, group: string, gpu_bytes: string];
+type RawWorker = [
+  id: string,
+  slots: number,
+  draining: number,
+  group: string,
+  gpu_bytes: string,
+  topology: string,
+];
 
 /** HOLDER_FIELDS of core/commands/pool.lua. */
 const HOLDER_FIELDS = [
@@ -192,13 +199,14 @@ function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'w
   };
 }
 
-function workerOf([id, slots, draining, group, gpuBytes]: RawWorker): SchedulerWorker {
+function workerOf([id, slots, draining, group, gpuBytes, topology]: RawWorker): SchedulerWorker {
   return {
     id,
     group,
     slots,
     schedulable: draining === 0,
     gpu_bytes: gpuBytes === '' ? null : Number(gpuBytes),
+    topology: JSON.parse(topology),
   };
 }
 

@@ -22,6 +22,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     version: '0.0.0',
     address: '127.0.0.1',
     machine: null,
+    topology: [],
     draining: false,
     problem: null,
     numerics: null,

@@ -1,7 +1,7 @@
 /** Jobs that train on pods until they have been disturbed, and the comparison of their bits with those of one rank. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collect, type Zerofleet } from '../../clients/typescript/index.js';
-import type { JobSpec } from '../../contracts/index.js';
+import type { JobSpec, Worker } from '../../contracts/index.js';
 import { until } from '../../platform/testing/waiting.js';
 import type { KubernetesStack } from '../support/kubernetes-stack.js';
 import { largerSteps, smallJob } from '../support/specs.js';
@@ -59,6 +59,13 @@ export class PodJobs {
   async untilTraining(id: string, ranks: number): Promise<void> {
     await this.stack.cluster.untilRanks(id, ranks);
     await this.stack.cluster.untilMoreSteps(id, 3);
+  }
+
+  /** Returns zone and node of a job's workers, in the order of its ranks. */
+  async topologies(id: string): Promise<Worker['topology'][]> {
+    const placements = (await this.stack.cluster.placements(id)).at(-1) ?? [];
+    const topologies = new Map((await this.client.workers()).map((worker) => [worker.id, worker.topology]));
+    return placements.map(({ worker_id }) => topologies.get(worker_id) ?? []);
   }
 
   /** Waits until a waiting job is told why. */

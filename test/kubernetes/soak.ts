@@ -90,6 +90,7 @@ class Soak {
       steps: Math.max(...compared.map(({ step }) => step)),
       findings: [
         ...byCycle.flatMap((pods, index) => (pods === RANKS ? [] : [`cycle ${index + 1} had ${pods} pods`])),
+        ...this.stack.plane.kubelets.overdue.map((pod) => `${pod} outlived its grace period`),
         ...(mostAtOnce > RANKS ? [`${mostAtOnce} pods for ${RANKS} ranks`] : []),
         ...compared.flatMap(findingsOf),
       ],

@@ -1,6 +1,9 @@
 /** Training on pods of a real control plane that come, and go in every way; `npm run test:kubernetes` runs longer. */
 import t from 'tap';
-import { whyNoKubernetes } from '../../platform/testing/kubernetes/control-plane.js';
+import { findCluster } from '../../autoscaler/kubernetes/access.js';
+import { Connection } from '../../autoscaler/kubernetes/connection.js';
+import { PodsApi } from '../../autoscaler/kubernetes/pods-api.js';
+import { whyNoKubernetes, zoneOf } from '../../platform/testing/kubernetes/control-plane.js';
 import { until } from '../../platform/testing/waiting.js';
 import { KubernetesStack, NAMESPACE, POD } from '../support/kubernetes-stack.js';
 import { PodJobs } from './pod-jobs.js';
@@ -67,6 +70,11 @@ t.test('on a real control plane', { skip }, async (t) => {
       await plane.client.delete(`${quotas}/two`);
       await jobs.untilTraining(id, 3);
       t.equal(stack.created(), before + 3, 'no pod was created twice');
+      const topologies = await jobs.topologies(id);
+      const nodes = (await stack.running()).map(({ node }) => [zoneOf(node), node]);
+      t.same([...topologies].sort(), nodes.sort(), 'agents report the zone and the node of their pods');
+      const zones = topologies.map(([zone]) => zone);
+      t.equal(zones[0], zones[1], 'the zone with two of the pods has the first ranks');
 
       const [first = ''] = plane.kubelets.running();
       await plane.client.delete(`/api/v1/namespaces/${NAMESPACE}/pods/${first}`);
@@ -83,6 +91,7 @@ t.test('on a real control plane', { skip }, async (t) => {
       await jobs.untilTraining(id, 3);
       await jobs.finish('disturbed', id);
       await jobs.untilPods(0);
+      t.same(plane.kubelets.overdue, [], 'agents end within the grace period');
     },
   );
 
@@ -95,6 +104,13 @@ t.test('on a real control plane', { skip }, async (t) => {
     // A server that is killed writes no entry for the request that it performs.
     const unrecorded = stack.created() - (await stack.granted());
     t.ok(unrecorded === 0 || unrecorded === 1, `${unrecorded} pods that the audit log lacks`);
+  });
+
+  await t.test('a watch of a version that the server has forgotten', async (t) => {
+    const cluster = await findCluster({ KUBECONFIG: stack.kubeconfig });
+    const api = new PodsApi(new Connection(cluster, () => undefined));
+    await t.rejects(api.watch('1', new AbortController().signal).next(), { status: 410, message: /too old/ });
+    api.close();
   });
 
   await t.test('every right of the role was used, and nothing beyond it was asked for', async (t) => {

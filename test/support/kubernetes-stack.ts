@@ -42,6 +42,8 @@ export class KubernetesStack {
     readonly cluster: Cluster,
     readonly plane: ControlPlane,
     readonly autoscaler: AutoscalerProcess,
+    /** File with the autoscaler's identity. */
+    readonly kubeconfig: string,
   ) {}
 
   /** A stack with an autoscaler and without agents; it ends with the test. */
@@ -58,7 +60,7 @@ export class KubernetesStack {
     const kubeconfig = await plane.autoscalerKubeconfig(NAMESPACE);
     const env = { ...cluster.env, KUBECONFIG: kubeconfig };
     const autoscaler = AutoscalerProcess.start(t, 'kubernetes', pools, env);
-    return new KubernetesStack(cluster, plane, autoscaler);
+    return new KubernetesStack(cluster, plane, autoscaler, kubeconfig);
   }
 
   /** Names of the pods that have not ended: one that failed at its start is kept for its log. */

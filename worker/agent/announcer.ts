@@ -17,6 +17,7 @@ interface AnnouncerOptions
     | 'processes'
     | 'links'
     | 'machine'
+    | 'topology'
     | 'drain'
     | 'timing'
     | 'log'
@@ -90,8 +91,7 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, drain, modelBytes } =
-      this.options;
+    const { pool, slots, numerics, gpus, answer_gpus, processes, links, drain, modelBytes } = this.options;
     const { workerId: id } = this;
     const { longestSaveMs } = drain;
     const { problem } = processes;
@@ -103,7 +103,8 @@ export class Announcer {
       slots: gpus?.slots ?? slots,
       version: PROGRAM_VERSION,
       address: links.address,
-      machine,
+      machine: this.options.machine,
+      topology: this.options.topology,
       draining: this.draining || problem !== null,
       problem,
       numerics,

@@ -18,7 +18,7 @@ import { AgentMetrics } from './metrics/agent-metrics.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Drain } from './preemption/drain.js';
 import { GracePeriod } from './preemption/grace-period.js';
-import { machineId, reportDrained } from './preemption/machine.js';
+import { machineId, machineTopology, reportDrained } from './preemption/machine.js';
 import { SlurmAllocation } from './preemption/slurm-allocation.js';
 import type { PreemptionSource } from './preemption/source.js';
 
@@ -93,6 +93,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     ...compute,
     links: parts.links,
     machine: parts.machine,
+    topology: parts.topology,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
     timing,
@@ -161,6 +162,7 @@ function watchGpus(
 interface Servers {
   links: WorldLinks;
   machine: string | null;
+  topology: string[];
   sessions: Sessions | null;
   metrics_url: string | null;
 }
@@ -174,6 +176,7 @@ async function openServers(
   const sessions = await openSessions(config, objectStoreUrl, { retry: timing.storage, metrics, log });
   if (sessions) opened.unshift(sessions);
   const machine = await machineId(config);
+  const topology = await machineTopology(config);
   const { host, metrics_port: port } = config;
   const metricsServer = port === null ? null : await serveMetrics({ host, port, metrics });
   if (metricsServer) opened.unshift(metricsServer);
@@ -183,6 +186,7 @@ async function openServers(
   return {
     links: { address, server },
     machine,
+    topology,
     sessions,
     metrics_url: metricsServer && `${metricsServer.url}/metrics`,
   };

@@ -73,6 +73,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     answer_gpus: null,
     links: { address: '127.0.0.1', server },
     machine: null,
+    topology: [],
     threads_per_rank: 1,
     price_per_rank_hour: 0,
     drain: new Drain(),

@@ -3919,6 +3919,9 @@ class Worker(TypedDict):
     machine: Optional[str]
     """Id of the machine that it runs on, as named by the machine's provider (for EC2 the instance
     id); null when the worker's configuration does not name it."""
+    topology: List[str]
+    """Domains of the network that contain the machine, the largest first, such as zone and host;
+    empty when unknown. Ranks of a job are placed in as few domains as possible."""
     draining: bool
     """The worker accepts no new work, because it is shutting down or has a problem."""
     problem: Optional[str]

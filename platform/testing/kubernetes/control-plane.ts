@@ -42,6 +42,9 @@ export interface AuditEvent {
   requestReceivedTimestamp: string;
 }
 
+/** Returns the zone of a node: zone-1 for odd numbers, else zone-0. */
+export const zoneOf = (node: string): string => `zone-${Number(node.slice(1)) % 2}`;
+
 /** Directory of the programs; null if they have not been built. */
 function builtPrograms(): string | null {
   const cache = join(projectRoot(), '.build', 'kubernetes');
@@ -194,7 +197,14 @@ export class ControlPlane {
       async () => new AdminClient(this.url, this.token, join(this.dir, 'certs', 'apiserver.crt')),
     );
     const { images, nodes, capacity = { cpu: '4', memory: '8Gi', pods: '10' } } = this.options;
-    const kubelets = new Kubelets({ client, dir: join(this.dir, 'pods'), images, capacity, env: this.env });
+    const kubelets = new Kubelets({
+      client,
+      dir: join(this.dir, 'pods'),
+      images,
+      capacity,
+      zoneOf,
+      env: this.env,
+    });
     this.started = { client, kubelets };
     await this.untilReady();
     const kubeconfig = await this.adminKubeconfig();

@@ -19,6 +19,8 @@ interface KubeletOptions {
   images: Readonly<Record<string, TestImage>>;
   /** Resources of each node. */
   capacity: Readonly<Record<string, string>>;
+  /** Returns the zone of a node. */
+  zoneOf(node: string): string;
   /** Environment of all processes. */
   env: NodeJS.ProcessEnv;
 }
@@ -32,11 +34,15 @@ interface RunningPod {
 
 const HEARTBEAT_MS = 2_000;
 const LOG_END_CHARACTERS = 2_048;
+/** Label of nodes, which the API server of 1.35 and later copies to a pod that gets a node. */
+const ZONE = 'topology.kubernetes.io/zone';
 
 export class Kubelets {
   /** Uids of all pods that there have been. */
   readonly seen = new Set<string>();
-  private readonly nodes = new Map<string, Record<string, string>>();
+  /** Names of pods that did not end within their grace period. */
+  readonly overdue: string[] = [];
+  private readonly nodes = new Set<string>();
   private readonly pods = new Map<string, RunningPod>();
   private readonly closing = new AbortController();
   private readonly loops: Promise<void>[] = [];
@@ -48,11 +54,11 @@ export class Kubelets {
   }
 
   /** Registers a node, or takes a killed one into service again. */
-  async startNode(name: string, labels: Record<string, string> = {}): Promise<void> {
+  async startNode(name: string): Promise<void> {
     const { client } = this.options;
-    const metadata = { name, labels: { 'kubernetes.io/hostname': name, ...labels } };
+    const metadata = { name, labels: { 'kubernetes.io/hostname': name, [ZONE]: this.options.zoneOf(name) } };
     await client.post('/api/v1/nodes', { metadata }).catch(unless(409));
-    this.nodes.set(name, labels);
+    this.nodes.add(name);
     await this.beat(name);
     const { items = [] } = await client.get(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
     for (const pod of items) this.take(pod);
@@ -87,7 +93,7 @@ export class Kubelets {
   private async heartbeats(): Promise<void> {
     const { signal } = this.closing;
     while (!signal.aborted) {
-      for (const name of this.nodes.keys()) await this.beat(name).catch(() => undefined);
+      for (const name of this.nodes) await this.beat(name).catch(() => undefined);
       await sleep(HEARTBEAT_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -176,7 +182,7 @@ export class Kubelets {
       ...image.env,
       ...this.options.env,
       ZEROFLEET_DATA_DIR: join(dir, 'data'),
-      ...(await this.environment(pod)),
+      ...(await this.environment(node, await this.labelled(node, pod))),
     };
     if (running.isEnding || this.closing.signal.aborted) return;
     const fd = openSync(log, 'a');
@@ -225,7 +231,9 @@ export class Kubelets {
     child?.kill('SIGTERM');
     const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 30) * 1000;
     await sleep(graceMs, undefined, { signal: this.closing.signal }).catch(() => undefined);
-    if (isAlive(child)) child?.kill('SIGKILL');
+    if (!isAlive(child) || this.closing.signal.aborted) return;
+    this.overdue.push(pod.metadata.name);
+    child?.kill('SIGKILL');
   }
 
   private async removeObject({ metadata: { namespace, name, uid } }: KubeObject): Promise<void> {
@@ -255,7 +263,13 @@ export class Kubelets {
     }
   }
 
-  private async environment({ metadata, spec }: KubeObject): Promise<Record<string, string>> {
+  /** Gives a pod the label that newer API servers give it when it gets its node. */
+  private labelled(node: string, { metadata: { namespace, name, uid } }: KubeObject): Promise<KubeObject> {
+    const metadata = { uid, labels: { [ZONE]: this.options.zoneOf(node) } };
+    return this.options.client.patch(`/api/v1/namespaces/${namespace}/pods/${name}`, { metadata });
+  }
+
+  private async environment(node: string, { metadata, spec }: KubeObject): Promise<Record<string, string>> {
     const { env = [], envFrom = [] } = spec?.containers?.[0] ?? {};
     const values: Record<string, string> = {};
     for (const { configMapRef, secretRef } of envFrom) {
@@ -270,6 +284,8 @@ export class Kubelets {
       'metadata.name': metadata.name,
       'metadata.uid': metadata.uid,
       'status.podIP': '127.0.0.1',
+      'spec.nodeName': node,
+      [`metadata.labels['${ZONE}']`]: metadata.labels?.[ZONE] ?? '',
     };
     for (const { name, value = '', valueFrom } of env)
       values[name] = valueFrom

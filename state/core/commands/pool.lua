@@ -32,7 +32,7 @@ local HOLDER_FIELDS = {
   'avoided',
 }
 
-local WORKER_FIELDS = { 'slots', 'draining', 'retiring', 'numerics', 'gpu_bytes' }
+local WORKER_FIELDS = { 'slots', 'draining', 'retiring', 'numerics', 'gpu_bytes', 'topology' }
 
 local function decode_placements(text)
   return (text and text ~= '') and cjson.decode(text) or {}
@@ -78,6 +78,7 @@ local function load_pool(name, now)
     worker.draining, worker.group = draining, fields[4] or ''
     -- Memory of the smallest of its GPUs; nil where ranks run on the CPU.
     worker.gpu_bytes = tonumber(fields[5] or '')
+    worker.topology = fields[6]
     pool.workers[#pool.workers + 1] = worker
     pool.by_id[id] = worker
   end

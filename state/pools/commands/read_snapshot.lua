@@ -5,7 +5,7 @@
 -- call: pool, limit (of jobs that are moved per call)
 -- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (waiting and delayed jobs), [project + ' ' +
 -- group, ms…]
---          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or '')
+--          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or ''), topology (JSON)
 --          job that holds slots: id, claimed (1), then its HOLDER_FIELDS
 --- @flags allow-oom
 
@@ -49,7 +49,8 @@ end
 local workers, jobs = {}, {}
 for _, worker in ipairs(pool.workers) do
   local gpu_bytes = worker.gpu_bytes and string.format('%d', worker.gpu_bytes) or ''
-  workers[#workers + 1] = { worker.id, worker.slots, worker.draining and 1 or 0, worker.group, gpu_bytes }
+  local draining = worker.draining and 1 or 0
+  workers[#workers + 1] = { worker.id, worker.slots, draining, worker.group, gpu_bytes, worker.topology }
 end
 for _, holder in ipairs(pool.holders) do
   local entry = { holder.id, (holder.job.allocated_to or '') == '' and 1 or 0 }

@@ -81,6 +81,8 @@ export interface AgentDeps {
   links: WorldLinks;
   /** Machine id at its provider; null if unknown. */
   machine: string | null;
+  /** Domains of the network that contain the machine, the largest first. */
+  topology: string[];
   /** Null: the machine's cores divided by its ranks; a rank on a GPU needs few. */
   threads_per_rank: number | null;
   timing: Timing;

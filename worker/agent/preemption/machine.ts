@@ -8,22 +8,38 @@ import { InstanceMetadata } from './instance-metadata.js';
 /** Retries within the time of a lifecycle hook, because a machine that is not terminated costs money. */
 const REPORT = { attempts: 60, first_delay_ms: 500, max_delay_ms: 10_000 };
 
+type Sources = Pick<Config, 'machine_id' | 'topology' | 'preemption_source'>;
+
 /**
  * Returns the provider's id of this agent's machine; null if the configuration has none.
  * @throws ZerofleetError `invalid_configuration` when the metadata service does not return the id
  */
-export async function machineId({
-  machine_id,
-  preemption_source,
-}: Pick<Config, 'machine_id' | 'preemption_source'>): Promise<string | null> {
-  if (machine_id !== 'aws') return machine_id;
+export async function machineId(config: Omit<Sources, 'topology'>): Promise<string | null> {
+  if (config.machine_id !== 'aws') return config.machine_id;
+  return fromMetadata(config, 'instance-id', 'ZEROFLEET_MACHINE_ID');
+}
+
+/**
+ * Returns the domains of the network that contain this agent's machine, the largest first.
+ * @throws ZerofleetError `invalid_configuration` when the metadata service does not return the zone
+ */
+export async function machineTopology(config: Omit<Sources, 'machine_id'>): Promise<string[]> {
+  if (config.topology.join() !== 'aws') return [...config.topology];
+  return [await fromMetadata(config, 'placement/availability-zone', 'ZEROFLEET_TOPOLOGY')];
+}
+
+async function fromMetadata(
+  { preemption_source }: Pick<Config, 'preemption_source'>,
+  name: string,
+  variable: string,
+): Promise<string> {
   const url = preemption_source ?? AWS_METADATA_URL;
-  const instance = await new InstanceMetadata(url).read('instance-id').catch((error: unknown) => error);
-  if (typeof instance === 'string') return instance.trim();
+  const value = await new InstanceMetadata(url).read(name).catch((error: unknown) => error);
+  if (typeof value === 'string') return value.trim();
   throw new ZerofleetError(
     'invalid_configuration',
-    `the metadata service at ${url} does not return the id of this instance (${String(instance ?? 'not found')}); ` +
-      'set ZEROFLEET_MACHINE_ID to its id, or leave it unset',
+    `the metadata service at ${url} does not return the ${name} of this instance (${String(value ?? 'not found')}); ` +
+      `set ${variable} to its value, or leave it unset`,
   );
 }
 

@@ -26,6 +26,7 @@ locals {
         ZEROFLEET_OBJECT_STORE      = var.storage.object_store_url
         ZEROFLEET_PREEMPTION_SOURCE = "aws"
         ZEROFLEET_MACHINE_ID        = "aws"
+        ZEROFLEET_TOPOLOGY          = "aws"
         # Ends before the timeouts of Docker and the lifecycle hook.
         ZEROFLEET_SAVE_SECONDS = tostring(template.drain_seconds - 30)
         # Ranks get sessions of this role, tagged with their job, and none of the machine's permissions.
