@@ -131,6 +131,8 @@ export interface HeartbeatMessage {
   cpu_seconds: number;
   /** Bytes that the rank has sent to other ranks so far. */
   sent_bytes: number;
+  /** Share of time in which the rank's GPU is busy; null on the CPU, or where the driver does not measure it. */
+  gpu_busy: number | null;
   /** Age of the process. */
   uptime_seconds: number;
 }

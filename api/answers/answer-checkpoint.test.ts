@@ -7,6 +7,7 @@ import {
   type SamplePayload,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { checkpoint } from '../../control/testing/recovery.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { Forwarder } from '../integrations/forwarder.js';
 import { claimed, eventOf } from '../integrations/testing/forwarding.js';
@@ -61,7 +62,7 @@ async function runningJob(stack: TestStack, steps: number) {
     return checkpoint;
   };
   const finish = () => stack.store.finishJob(id, execution, 'succeeded', { reason: 'completed' });
-  return { id, commit, finish };
+  return { id, execution, commit, finish };
 }
 
 async function eventsOf({ store }: TestStack, id: string): Promise<JobEvent[]> {
@@ -90,6 +91,26 @@ t.test('each checkpoint answers once, also after the end of the job and in anoth
   await stepsAnswered(t, stack, id, [10, 20]);
   t.match((await eventsOf(stack, id)).at(-1), { data: { checkpoint_id: second.id } });
   t.equal(asked.length, 4, 'no checkpoint was asked twice');
+});
+
+t.test('after a loss of Redis the checkpoints that remain answer again', async (t) => {
+  const stack = await setUp(t);
+  const { asked, port } = workers(({ model }) => `by ${model}`);
+  const { id, execution } = await runningJob(stack, 100);
+  const job = (await stack.store.getJob(id))!;
+  const first = await checkpoint(stack, job, execution, 10);
+  startForwarding(t, stack, port);
+  await stepsAnswered(t, stack, id, [10]);
+  await stack.loseRedis();
+  t.strictSame(await eventsOf(stack, id), [], 'its events are lost');
+  const again = await claimed(stack.store, id);
+  const second = await checkpoint(stack, job, again.execution, 20);
+  await again.train(20, 20);
+  await stepsAnswered(t, stack, id, [10, 20]);
+  t.strictSame(
+    asked.map(({ model }) => model),
+    [first, first, first, first, second, second].map((one) => one.id),
+  );
 });
 
 t.test('of a long training some checkpoints answer, and the last one', async (t) => {

@@ -4780,6 +4780,11 @@ export interface components {
         SystemUse: {
             /** @description CPU seconds per second: the mean number of busy cores. */
             cpu: number[];
+            /**
+             * @description Share of time in which some kernel ran on the GPU of the rank. Absent on CPUs, and where a driver does not
+             *     measure it.
+             */
+            gpu?: number[];
             /** @description Memory of the rank, as in the metric `memory_bytes`, at the time of the measurement. */
             memory_bytes: number[];
             /** @description Bytes per second that the rank sent to other ranks. */

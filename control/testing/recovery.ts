@@ -55,7 +55,7 @@ export async function create({ store, objects }: Stores, changes: Partial<JobSpe
 
 /** Saves a checkpoint as a worker does: a manifest, then the record. */
 export async function checkpoint(
-  { store, objects }: Stores,
+  { store, objects }: Pick<Stores, 'store' | 'objects'>,
   job: Job,
   execution: Execution,
   step: number,

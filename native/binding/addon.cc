@@ -19,6 +19,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("gpus", Napi::Function::New(env, gpus, "gpus"));
   exports.Set("watchGpu", Napi::Function::New(env, watch_gpu, "watchGpu"));
+  exports.Set("measureGpu", Napi::Function::New(env, measure_gpu, "measureGpu"));
   exports.Set("cudaDevices", Napi::Function::New(env, cuda_devices, "cudaDevices"));
   exports.Set("cudaProblem", Napi::Function::New(env, cuda_problem, "cudaProblem"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
 #include "core/gpu/gpu_events.h"
+#include "core/gpu/gpu_use.h"
 #include "core/gpu/gpus.h"
 #include "kernels/backends/numerics.h"
 
@@ -56,6 +58,20 @@ Napi::Value watch_gpu(const Napi::CallbackInfo& info) {
       });
     };
     return Napi::Function::New(env, take, "takeXids");
+  });
+}
+
+Napi::Value measure_gpu(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto use = std::make_shared<const GpuUse>(info[0].As<Napi::String>().Utf8Value());
+    const auto busy = [use](const Napi::CallbackInfo& call) -> Napi::Value {
+      return guarded(call.Env(), [&]() -> Napi::Value {
+        const std::optional<double> share = use->busy();
+        return share ? Napi::Number::New(call.Env(), *share) : call.Env().Null();
+      });
+    };
+    return Napi::Function::New(env, busy, "busy");
   });
 }
 

@@ -44,6 +44,7 @@ interface Addon {
   fingerprint(device: DeviceKind, cpuIsa: string): string;
   gpus(): Gpu[];
   watchGpu(uuid: string): () => number[];
+  measureGpu(uuid: string): () => number | null;
   cudaDevices(): CudaDevice[] | null;
   cudaProblem(): string | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;

@@ -20,6 +20,7 @@ export {
   fingerprint,
   gpus,
   initialValues,
+  measureGpu,
   mergeAdapter,
   type ParamInfo,
   paramTable,

@@ -47,6 +47,14 @@ export function watchGpu(uuid: string): () => number[] {
   return native(() => addon().watchGpu(uuid));
 }
 
+/**
+ * Measures how busy a GPU is. The function returns the share of the last second or less in which some kernel ran; null
+ * where the driver does not measure it. Throws `device_unavailable`.
+ */
+export function measureGpu(uuid: string): () => number | null {
+  return native(() => addon().measureGpu(uuid));
+}
+
 /** The GPUs that CUDA shows this process; null where the addon was built without CUDA. Throws `device_unavailable`. */
 export function cudaDevices(): CudaDevice[] | null {
   return native(() => addon().cudaDevices());

@@ -105,13 +105,14 @@ t.test('charts in a browser', { skip: await ensureBrowser() }, async (t) => {
       'Log-probabilities',
       'Skipped steps',
       'Busy cores by rank',
+      'Busy GPU by rank',
     ];
     for (const title of rare) t.notOk((await titles()).includes(title), title);
     const preference = {
       ...{ reward_chosen: 0.5, reward_rejected: -0.5, margin: 1, accuracy: 0.75 },
       ...{ log_prob_chosen: -40, log_prob_rejected: -50 },
     };
-    const system = { cpu: [1.5, 0.5], memory_bytes: [4e8, 3e8], sent_bytes: [2e6, 1e6] };
+    const system = { cpu: [1.5, 0.5], gpu: [0.9, 0.8], memory_bytes: [4e8, 3e8], sent_bytes: [2e6, 1e6] };
     const metric = { ...metricOf(31), skipped_steps: 1, preference, system };
     await stack.store.report(id, execution, [metric], progressOf(31, 40), { batch: 31 });
     for (const title of [...rare, 'Memory by rank', 'Sent by rank, per second'])

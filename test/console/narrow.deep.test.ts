@@ -34,6 +34,7 @@ t.test('narrow windows', { skip: await ensureBrowser() }, async (t) => {
       const loss = page.locator('tr:has(a.name:text-is("running")) td:text-is("2.7500")').first();
       const { x, width: own } = (await loss.boundingBox())!;
       t.ok(x + own <= width, 'the loss is in sight');
+      t.same(await outside(page, 'tbody :is(th, td), thead button'), [], 'each column is');
 
       for (const [address, rows] of [
         ['#/admin', '.api-keys tbody tr'],

@@ -53,6 +53,8 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.getByLabel('Train', { exact: true }).selectOption('lora');
     await page.getByLabel('Rank', { exact: true }).fill('4');
     await page.getByLabel('Name of the run').fill('by hand');
+    await page.getByLabel('Questions, one a line').fill('What is 7?\n\nWhat is 8?\n');
+    await page.getByLabel('Tokens of an answer').fill('9');
     await page.waitForSelector(`${PLAN} :text("Memory of a rank")`);
     t.same(await axeFindings(page), []);
     for (const width of [390, 1280, 2560]) t.notOk(await isTooWide(page, width), String(width));
@@ -62,6 +64,12 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
       model: { preset: 'llama-tiny' },
       data: { packing: 'whole', chat_template: /im_start/ },
       train: { epochs: 3, adapter: { type: 'lora', rank: 4 } },
+      checkpoint: {
+        samples: {
+          max_tokens: 9,
+          prompts: ['What is 7?', 'What is 8?'].map((content) => ({ messages: [{ role: 'user', content }] })),
+        },
+      },
     });
   });
 

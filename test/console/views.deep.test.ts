@@ -123,3 +123,14 @@ t.test('views', { skip: await ensureBrowser() }, async (t) => {
     }
   });
 });
+
+t.test('the first view is small', { skip: await ensureBrowser() }, async (t) => {
+  const stack = await setUpRecords(t);
+  const { page, open } = await openConsole(t, stack, await stack.listen());
+  await open('#/runs');
+  await page.waitForSelector('a.name:text-is("running")');
+  const bytes = await page.evaluate<number>(`
+    [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+      .reduce((sum, { transferSize }) => sum + transferSize, 0)`);
+  t.ok(bytes > 50_000 && bytes <= 120_000, `${bytes} bytes`);
+});

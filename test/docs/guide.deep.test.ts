@@ -23,7 +23,7 @@ t.test('the guide', { skip: cannotRead }, async (t) => {
     );
     await client.jobs.cancel(id);
     await client.jobs.wait(id);
-    const [first] = blocks;
+    const first = blocks.find(({ commands }) => commands.includes('field()'));
     const waits = blocks.find(({ commands }) => commands.includes('until_state()'));
     if (!first || !waits) throw new Error('the guide waits for no job');
     const definition = /until_state\(\) \{[\s\S]*?\n\}\n/.exec(waits.commands)?.[0];

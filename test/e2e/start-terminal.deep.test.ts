@@ -1,7 +1,10 @@
-/** Output of `npm start` at a terminal and in the log file of a service. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/** Output of `npm start` at a terminal and in the log file of a service, and its end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import t from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { until } from '../../platform/testing/waiting.js';
@@ -48,4 +51,25 @@ t.test('readable lines at a terminal, JSON in a file', { skip: whyNoTerminal() ?
     entries.some(({ msg }) => msg === 'shutting down'),
     'everything, each a line of JSON',
   );
+});
+
+t.test('SIGTERM to npm ends all of it', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'zf-start-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const env = { ...cleanEnvironment(), ZEROFLEET_PORT: '0', ZEROFLEET_DATA_DIR: join(dir, 'data') };
+  const npm = spawn('npm', ['--prefix', projectRoot(), 'start'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.teardown(() => npm.kill('SIGKILL'));
+  const lines = createInterface({ input: npm.stdout });
+  for await (const line of lines) if (line.startsWith('ready ')) break;
+  const below = descendants(npm.pid ?? 0);
+  t.ok(below.length >= 3, 'the stack, Redis and a worker');
+  const exited = once(npm, 'exit');
+  npm.kill('SIGTERM');
+  await exited;
+  const left = () => below.filter(({ pid }) => existsSync(`/proc/${pid}`));
+  await until(() => left().length === 0);
+  t.strictSame(left(), []);
 });

@@ -29,10 +29,9 @@ export class GpuListener {
     this.lost.catch(() => undefined);
   }
 
-  /** Creates the listener of a device; null on the CPU. */
-  static forDevice(core: NativeCore, device: 'cpu' | 'cuda'): GpuListener | null {
-    const uuid = device === 'cpu' ? undefined : core.cudaDevices()?.[0]?.uuid;
-    return uuid === undefined ? null : new GpuListener(core.watchGpu(uuid), (line) => console.error(line));
+  /** Creates the listener of a GPU. */
+  static forGpu(core: NativeCore, uuid: string): GpuListener {
+    return new GpuListener(core.watchGpu(uuid), (line) => console.error(line));
   }
 
   /** Polls the XIDs. Call it periodically. @param step steps done */

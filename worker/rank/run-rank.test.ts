@@ -88,12 +88,14 @@ t.test('heartbeats have the resident set on the CPU, on a GPU what the trainer h
     const share = (afterStep?.memory_bytes ?? 0) / 1024 / kilobytes('VmRSS');
     t.ok(share > 0.5 && share < 2, `${share} of what the kernel tells`);
   }
-  const gpu = measured((await run(t, fakeCore(), { ...rarely, device: 'cuda' })).received);
+  const core = { ...fakeCore(), cudaDevices: () => [{ uuid: 'GPU-1', fingerprint: 'fake-gpu/1' }] };
+  const gpu = measured((await run(t, core, { ...rarely, device: 'cuda' })).received);
   const numel = fakeParamTable().reduce((sum, param) => sum + param.numel, 0);
   t.strictSame(
     gpu.map(({ memory_bytes }) => memory_bytes),
     [0, 4 * numel],
   );
+  t.same([first?.gpu_busy, gpu.at(-1)?.gpu_busy], [null, 0.5], 'only a GPU is measured as one');
 });
 
 t.test(

@@ -62,6 +62,7 @@ export async function runRank(
   const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
   inbox.onAnyMessage = () => agent.heard();
   let gpu: GpuListener | null = null;
+  let measureGpu = (): number | null => null;
   const beat = () => {
     gpu?.listen(position.step);
     const { step, sent_bytes, gpu_bytes } = position;
@@ -73,6 +74,7 @@ export async function runRank(
       memory_bytes: start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes,
       cpu_seconds: (user + system) / 1e6,
       sent_bytes,
+      gpu_busy: measureGpu(),
       uptime_seconds: performance.now() / 1000,
     } as const;
     void channel.send(message).catch(() => undefined);
@@ -80,7 +82,11 @@ export async function runRank(
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
   try {
-    gpu = GpuListener.forDevice(core, start.device);
+    const uuid = start.device === 'cpu' ? undefined : core.cudaDevices()?.[0]?.uuid;
+    if (uuid !== undefined) {
+      gpu = GpuListener.forGpu(core, uuid);
+      measureGpu = core.measureGpu(uuid);
+    }
     const objects = await open(start.object_store.url, {
       s3Endpoint: start.object_store.s3_endpoint,
       credentials: inbox.credentials(),

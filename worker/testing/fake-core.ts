@@ -22,6 +22,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     stayOnNode: () => false,
     gpus: fakeGpus,
     watchGpu: fakeXids,
+    measureGpu: () => () => 0.5,
     cudaDevices: () =>
       (process.env.ZF_TEST_CUDA_PROBLEM ? [] : visible(fakeGpus(), process.env.CUDA_VISIBLE_DEVICES)).map(
         ({ uuid }) => ({

@@ -8,6 +8,7 @@ export function heartbeat(fields: Partial<HeartbeatMessage> = {}): HeartbeatMess
     memory_bytes: 100,
     cpu_seconds: 0.1,
     sent_bytes: 0,
+    gpu_busy: null,
     uptime_seconds: 0.1,
     ...fields,
   };

@@ -8,10 +8,11 @@ import { type Report, uploadDataset } from '../data/upload.js';
 import { bytes, count, portion } from '../parts/format.js';
 import { Labelled } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
-import { valueAt, withDataset, withValue } from './draft.js';
+import { valueAt, withValue } from './draft.js';
 import { PATHS, VALIDATION } from './fields.js';
 import { Choice, DefaultedChoice, NumberInput, useForm } from './inputs.js';
 import { formOf } from './read-as.js';
+import { withData } from './sample-prompts.js';
 
 interface DataSectionProps {
   datasets: readonly Dataset[];
@@ -24,7 +25,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   const id = String(valueAt(draft.value, PATHS.dataset) ?? '');
   const dataset = datasets.find((one) => one.id === id);
   const choose = (chosen: Dataset) => {
-    const named = withDataset(draft.value, chosen);
+    const named = withData(draft.value, chosen);
     const given = valueAt(named, PATHS.name);
     // A run is named after its data until it gets another name.
     const isOwn = given !== undefined && given !== (dataset && stemOfName(dataset.name));

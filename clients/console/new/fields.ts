@@ -51,6 +51,8 @@ export const PATHS = {
   objective: ['train', 'objective', 'type'],
   beta: ['train', 'objective', 'beta'],
   precision: ['train', 'precision'],
+  prompts: ['checkpoint', 'samples', 'prompts'],
+  sampleTokens: ['checkpoint', 'samples', 'max_tokens'],
   pool: ['resources', 'pool'],
   format: ['export', 'format'],
   dtype: ['export', 'dtype'],

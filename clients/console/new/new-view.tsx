@@ -20,8 +20,9 @@ import { FormContext } from './inputs.js';
 import { ExportSection, IntegrationsSection } from './outputs.js';
 import { Plan } from './plan.js';
 import { PlanSection } from './plan-section.js';
+import { SamplesSection } from './samples-section.js';
 import { ModelSection, PlacementSection, TrainingSection } from './settings.js';
-import { draftOf, hasSource } from './source.js';
+import { changeOf, hasSource } from './source.js';
 
 /** Datasets and models that are offered; others can be written into the document. */
 const OFFERED = 100;
@@ -51,7 +52,8 @@ export function NewView() {
   const { query } = route.value;
   const source = useLoaded(async () => {
     if (!hasSource(query)) return;
-    draft.value = await draftOf(query, draft.value);
+    const change = await changeOf(query);
+    draft.value = change(draft.value);
     go('#/new', { replace: true });
   }, [query.toString()]);
   useEffect(() => {
@@ -84,6 +86,7 @@ export function NewView() {
               runs={choices?.runs ?? []}
             />
             <TrainingSection dataset={dataset} />
+            <SamplesSection dataset={dataset} />
             <PlacementSection pools={choices?.pools ?? []} />
             <ExportSection />
             <IntegrationsSection />

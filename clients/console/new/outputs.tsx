@@ -4,7 +4,7 @@ import { PATHS } from './fields.js';
 import { CheckInput, Choice, DefaultedChoice, OneOfInputs, TextInput, useForm } from './inputs.js';
 import { MAX_INTEGRATIONS, TRACKERS, trackerOf, withType } from './trackers.js';
 
-/** Step 5: the model folder that is written at the end. */
+/** Step 6: the model folder that is written at the end. */
 export function ExportSection() {
   return (
     <section class="card part" aria-labelledby="new-export">
@@ -20,7 +20,7 @@ export function ExportSection() {
 
 const [FIRST_TYPE] = Object.keys(TRACKERS);
 
-/** Step 6: trackers that receive the metrics. */
+/** Step 7: trackers that receive the metrics. */
 export function IntegrationsSection() {
   const { draft } = useForm();
   const given = valueAt(draft.value, PATHS.integrations);

@@ -147,7 +147,7 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
 const isEvaluated = (draft: object) =>
   Boolean(valueAt(draft, ['data', 'validation_fraction']) ?? valueAt(draft, ['train', 'evaluation']));
 
-/** Step 4: where it runs. */
+/** Step 5: where it runs. */
 export function PlacementSection({ pools }: { pools: readonly Pool[] }) {
   return (
     <section class="card part" aria-labelledby="new-placement">

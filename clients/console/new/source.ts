@@ -2,22 +2,32 @@
 import { forkDocument } from '../../typescript/fork-document.js';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
-import { type Draft, forkOf, withBase, withCheckpoint, withDataset } from './draft.js';
+import { type Draft, forkOf, withBase, withCheckpoint } from './draft.js';
+import { withData } from './sample-prompts.js';
 
 const NAMES = ['dataset', 'model', 'fork', 'weights'] as const;
 
 export const hasSource = (query: URLSearchParams) => NAMES.some((name) => query.has(name));
 
-/** @throws errors of the client; Error for a run without a checkpoint */
-export async function draftOf(query: URLSearchParams, draft: Draft): Promise<Draft> {
+/**
+ * Returns how a draft changes, which may be edited in the meantime.
+ * @throws errors of the client; Error for a run without a checkpoint
+ */
+export async function changeOf(query: URLSearchParams): Promise<(draft: Draft) => Draft> {
   const [dataset, model, fork, weights] = NAMES.map((name) => query.get(name));
-  if (fork) return forkFrom(fork);
+  if (fork) {
+    const forked = await forkFrom(fork);
+    return () => forked;
+  }
   if (weights) {
     const { job, checkpoint } = await checkpointOf(weights);
-    return withCheckpoint(draft, job, checkpoint.id, 'weights');
+    return (draft) => withCheckpoint(draft, job, checkpoint.id, 'weights');
   }
-  if (dataset) return withDataset(draft, await client.datasets.get(dataset));
-  return model ? withBase(draft, model) : draft;
+  if (dataset) {
+    const chosen = await client.datasets.get(dataset);
+    return (draft) => withData(draft, chosen);
+  }
+  return (draft) => (model ? withBase(draft, model) : draft);
 }
 
 /** @param id of a checkpoint, or of a run, whose newest checkpoint it is then */

@@ -80,7 +80,7 @@ function optionsOf(
   const card = style.getPropertyValue('--card').trim();
   const { format: placeText, increments } = AXES[axis];
   const textOf = (write: (value: number) => string) => (_: uPlot, value: number | null) =>
-    value === null ? '–' : write(value);
+    value === null ? '' : write(value);
   const faint = names.map((label, index) => ({
     label,
     class: 'raw',

@@ -17,8 +17,9 @@ interface ParallelPlotProps {
 }
 
 const HEIGHT = 220;
-const GAP = 170;
-const MARGIN = { top: 28, bottom: 12, left: 20, right: 100 };
+/** Distance of axes: that of the longest text, at least. */
+const GAP = { least: 105, letter: 7, space: 16 };
+const MARGIN = { top: 28, bottom: 12, left: 20 };
 
 /** A line per run over its values. The table beside it has the same values for readers of a screen. */
 export function ParallelPlot({ label, axes, rows }: ParallelPlotProps) {
@@ -28,8 +29,13 @@ export function ParallelPlot({ label, axes, rows }: ParallelPlotProps) {
       rows.map(({ values }) => values[name]),
     ),
   );
-  const width = MARGIN.left + MARGIN.right + GAP * (axes.length - 1);
-  const x = (index: number) => MARGIN.left + GAP * index;
+  const letters = drawn.flatMap(({ name, ticks }) => [
+    name.length,
+    ...ticks.map(({ label: text }) => text.length + 1),
+  ]);
+  const gap = Math.max(GAP.least, GAP.space + GAP.letter * Math.max(0, ...letters));
+  const width = MARGIN.left + gap * axes.length;
+  const x = (index: number) => MARGIN.left + gap * index;
   const y = (at: number) => HEIGHT - MARGIN.bottom - at * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const points = (row: number) =>
     drawn
@@ -69,7 +75,7 @@ export function ParallelPlot({ label, axes, rows }: ParallelPlotProps) {
               {name}
             </text>
             {ticks.map((tick) => (
-              <text key={tick.label} x={8} y={y(tick.at) + 4}>
+              <text key={tick.at} x={8} y={y(tick.at) + 4}>
                 {tick.label}
               </text>
             ))}

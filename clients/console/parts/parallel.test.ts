@@ -24,4 +24,7 @@ t.test('numbers lie on a line, far ones by their logarithm', async (t) => {
 t.test('words have a place each', async (t) => {
   t.same(axisOf('type', ['lamb', 'adamw', undefined, true]).positions, [0.5, 0, null, 1]);
   t.same(axisOf('none', [null]).ticks, []);
+  t.same(axisOf('template', ['{% for message in messages %}']).ticks, [
+    { at: 0.5, label: '{% for message …' },
+  ]);
 });

@@ -11,6 +11,8 @@ export interface Axis {
 const LOGARITHMIC = 20;
 const DIGITS = 4;
 const MIDDLE = 0.5;
+/** Characters of a word, of which the rest would lie over the next axis. */
+const LETTERS = 16;
 
 /** @param values of the rows: numbers, or words, which get one place each */
 export function axisOf(name: string, values: readonly unknown[]): Axis {
@@ -46,7 +48,9 @@ function ofWords(name: string, values: readonly unknown[]): Axis {
   const at = (text: string) => (words.length > 1 ? words.indexOf(text) / (words.length - 1) : MIDDLE);
   return {
     name,
-    ticks: words.map((label) => ({ at: at(label), label })),
+    ticks: words.map((word) => ({ at: at(word), label: shortened(word) })),
     positions: texts.map((text) => (text === null ? null : at(text))),
   };
 }
+
+const shortened = (word: string) => (word.length > LETTERS ? `${word.slice(0, LETTERS - 1)}…` : word);

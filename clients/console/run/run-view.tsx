@@ -76,8 +76,10 @@ function Head({ run, job }: { run: LiveRun; job: Job }) {
         {queue_position !== null && <span class="muted">{queue_position} in the queue</span>}
         {run.isLive.value && <span class="live">live</span>}
         <span class="spring" />
-        <RunActions run={run} job={job} />
-        {may('jobs:write') && <ShareRun id={id} />}
+        <div class="group">
+          <RunActions run={run} job={job} />
+          {may('jobs:write') && <ShareRun id={id} />}
+        </div>
       </div>
       <p class="mono muted small">{id}</p>
       {Object.keys(labels).length > 0 && (

@@ -13,7 +13,7 @@ import { useStored } from '../parts/stored.js';
 import { TableHead } from '../parts/table-head.js';
 import { formatOf } from '../run/charts/chart-groups.js';
 import { type CurvePoint, extremesOf, namesIn, pointOf } from '../run/charts/curve.js';
-import { agreement, type Difference, differences } from './documents.js';
+import { agreement, type Difference, differences, shortNames } from './documents.js';
 import { overlaid } from './overlay.js';
 import { isIdentity, isScalar, resultOf } from './results.js';
 import { Results } from './results-table.js';
@@ -86,12 +86,13 @@ function Outcome({ runs }: { runs: readonly Compared[] }) {
         .filter((one) => !isIdentity(one)),
     [runs],
   ).slice(0, MAX_AXES);
+  const fields = shortNames(settings.map(({ pointer }) => pointer));
   const lowest = Math.min(...results.map(({ best }) => best ?? Number.POSITIVE_INFINITY));
   const rows = results.map(({ job, best }, index) => ({
     id: job.id,
     name: job.name || job.id,
     values: {
-      ...Object.fromEntries(settings.map(({ pointer, values }) => [fieldName(pointer), values[index]])),
+      ...Object.fromEntries(settings.map(({ values }, at) => [fields[at], values[index]])),
       [RESULT]: best,
     },
     isBest: best === lowest,
@@ -104,7 +105,7 @@ function Outcome({ runs }: { runs: readonly Compared[] }) {
           <h2>Settings and result</h2>
           <ParallelPlot
             label="Settings and best evaluation of each run"
-            axes={[...settings.map(({ pointer }) => fieldName(pointer)), RESULT]}
+            axes={[...fields, RESULT]}
             rows={rows}
           />
         </section>
@@ -116,9 +117,6 @@ function Outcome({ runs }: { runs: readonly Compared[] }) {
 /** Names and labels decide nothing. */
 const withoutNames = ({ name: _, labels: __, ...spec }: Job['spec']) => spec;
 
-/** `/train/optimizer/lr` as `optimizer.lr`. */
-const fieldName = (pointer: string) => pointer.split('/').slice(-2).join('.');
-
 /** One value of all runs, which the reader chooses. */
 function Curves({ runs }: { runs: readonly Compared[] }) {
   const chosen = useStored('compare.curve', 'loss');
@@ -126,6 +124,8 @@ function Curves({ runs }: { runs: readonly Compared[] }) {
   const names = useMemo(() => namesIn(curves.flat()), [runs]);
   const name = names.includes(chosen.value) ? chosen.value : 'loss';
   const data = useMemo(() => overlaid(curves, name), [runs, name]);
+  // Metrics that a loss of Redis has taken leave nothing to draw.
+  if (names.length === 0) return null;
   return (
     <section class="card">
       <h2>Curves</h2>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { agreement, differences, fieldsOf } from './documents.js';
+import { agreement, differences, fieldsOf, shortNames } from './documents.js';
 
 t.test('fields of documents, by pointers', async (t) => {
   t.same(
@@ -50,4 +50,9 @@ t.test('digests say until where runs are equal', async (t) => {
     differs_at: null,
   });
   t.same(agreement([proofs('abc'), []]), { equal_until: null, differs_at: null });
+});
+
+t.test('fields have short names where these are unique', async (t) => {
+  const pointers = ['/train/optimizer/lr', '/train/seed', '/data/seed'];
+  t.strictSame(shortNames(pointers), ['lr', 'train.seed', 'data.seed']);
 });

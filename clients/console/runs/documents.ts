@@ -54,3 +54,15 @@ export function agreement(runs: readonly (readonly Proof[])[]): Agreement {
   const equalUntil = steps.filter((step) => isEqual(step) && (differsAt === null || step < differsAt)).at(-1);
   return { equal_until: equalUntil ?? null, differs_at: differsAt };
 }
+
+/**
+ * Returns the last names of fields, such as `lr`; dotted paths of those that are ambiguous.
+ * @param pointers JSON pointers
+ */
+export function shortNames(pointers: readonly string[]): string[] {
+  const names = pointers.map((pointer) => pointer.split('/').slice(1));
+  const lasts = names.map((path) => path.at(-1) ?? '');
+  return lasts.map((last, index) =>
+    lasts.indexOf(last) === lasts.lastIndexOf(last) ? last : (names[index] ?? []).join('.'),
+  );
+}

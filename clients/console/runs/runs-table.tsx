@@ -21,7 +21,7 @@ export function RunsTable(props: RunsTableProps) {
   return (
     <section class="card scroll" aria-label="Runs">
       <table class="runs" aria-rowcount={jobs.length + 1}>
-        <thead>
+        <thead class="stacks sorts">
           <tr>
             <th>
               <span class="hidden">Compare</span>
@@ -104,10 +104,10 @@ const RunRow = memo(
             {label}
           </a>
         </th>
-        <td>
+        <td data-column="State">
           <StateBadge state={state} />
         </td>
-        <td class="progress-cell">
+        <td class="progress-cell" data-column="Progress">
           {queue_position === null ? (
             <>
               <ProgressBar percent={progress.percent} label={`Progress of ${label}`} />
@@ -120,9 +120,13 @@ const RunRow = memo(
           )}
         </td>
         {columns.map((column) => (
-          <td key={column.name}>{column.text(job, datasets)}</td>
+          <td key={column.name} data-column={column.label}>
+            {column.text(job, datasets)}
+          </td>
         ))}
-        <td class="muted">{ago(created_at)}</td>
+        <td class="muted" data-column="Created">
+          {ago(created_at)}
+        </td>
       </tr>
     );
   },

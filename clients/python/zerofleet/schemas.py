@@ -2804,15 +2804,22 @@ class StepSeconds(TypedDict):
     """Waiting for updated parameters of other ranks."""
 
 
-class SystemUse(TypedDict):
-    """What the processes of the first 16 ranks used since the previous measurement; each list is by
-    rank. Present in one step every five seconds at the most."""
+class _SystemUseRequired(TypedDict):
     cpu: List[float]
     """CPU seconds per second: the mean number of busy cores."""
     memory_bytes: List[int]
     """Memory of the rank, as in the metric `memory_bytes`, at the time of the measurement."""
     sent_bytes: List[float]
     """Bytes per second that the rank sent to other ranks."""
+
+
+
+class SystemUse(_SystemUseRequired, total=False):
+    """What the processes of the first 16 ranks used since the previous measurement; each list is by
+    rank. Present in one step every five seconds at the most."""
+    gpu: List[float]
+    """Share of time in which some kernel ran on the GPU of the rank. Absent on CPUs, and where a
+    driver does not measure it."""
 
 
 class _JobMetricRequired(TypedDict):

@@ -33,6 +33,7 @@ std::shared_ptr<const Library> open_library(std::span<const std::string> file_na
   file.find_if_there("nvmlDeviceGetMigMode", library->mig_mode);
   file.find_if_there("nvmlDeviceGetFieldValues", library->field_values);
   file.find_if_there("nvmlDeviceGetHandleByUUID", library->handle_by_uuid);
+  file.find_if_there("nvmlDeviceGetUtilizationRates", library->utilization);
   file.find_if_there("nvmlDeviceGetSupportedEventTypes", library->supported_event_types);
   file.find_if_there("nvmlDeviceRegisterEvents", library->register_events);
   file.find_if_there("nvmlEventSetCreate", library->event_set_create);

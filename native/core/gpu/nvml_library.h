@@ -22,6 +22,9 @@ inline constexpr unsigned kTextBytes = 96;
 struct Memory {  // nvmlMemory_t
   unsigned long long total = 0, free = 0, used = 0;
 };
+struct Utilization {  // nvmlUtilization_t, in percent of the time of the driver's last sample
+  unsigned gpu = 0, memory = 0;
+};
 inline constexpr int kUncorrected = 1;  // nvmlMemoryErrorType_t
 inline constexpr int kVolatile = 0;     // nvmlEccCounterType_t: since the driver was loaded
 inline constexpr int kEnabled = 1;      // nvmlEnableState_t
@@ -73,6 +76,7 @@ struct Library {
                      unsigned* pending) = nullptr;  // null before 11.0
   Return (*field_values)(DeviceHandle*, int count, FieldValue*) = nullptr;
   Return (*handle_by_uuid)(const char*, DeviceHandle**) = nullptr;
+  Return (*utilization)(DeviceHandle*, Utilization*) = nullptr;
   Return (*supported_event_types)(DeviceHandle*, unsigned long long*) = nullptr;
   Return (*register_events)(DeviceHandle*, unsigned long long types, EventSet*) = nullptr;
   Return (*event_set_create)(EventSet**) = nullptr;

@@ -23,6 +23,9 @@ static_assert(kTextBytes >= NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
 static_assert(sizeof(Memory) == sizeof(nvmlMemory_t) && offsetof(Memory, total) == offsetof(nvmlMemory_t, total));
 static_assert(offsetof(Memory, free) == offsetof(nvmlMemory_t, free) &&
               offsetof(Memory, used) == offsetof(nvmlMemory_t, used));
+static_assert(sizeof(Utilization) == sizeof(nvmlUtilization_t));
+static_assert(offsetof(Utilization, gpu) == offsetof(nvmlUtilization_t, gpu) &&
+              offsetof(Utilization, memory) == offsetof(nvmlUtilization_t, memory));
 static_assert(kUncorrected == NVML_MEMORY_ERROR_TYPE_UNCORRECTED && kVolatile == NVML_VOLATILE_ECC);
 static_assert(kEnabled == NVML_FEATURE_ENABLED);
 
@@ -66,6 +69,7 @@ static_assert(kSameCall<decltype(Library::remapped_rows), decltype(nvmlDeviceGet
 static_assert(kSameCall<decltype(Library::mig_mode), decltype(nvmlDeviceGetMigMode)>);
 static_assert(kSameCall<decltype(Library::field_values), decltype(nvmlDeviceGetFieldValues)>);
 static_assert(kSameCall<decltype(Library::handle_by_uuid), decltype(nvmlDeviceGetHandleByUUID)>);
+static_assert(kSameCall<decltype(Library::utilization), decltype(nvmlDeviceGetUtilizationRates)>);
 static_assert(kSameCall<decltype(Library::supported_event_types), decltype(nvmlDeviceGetSupportedEventTypes)>);
 static_assert(kSameCall<decltype(Library::register_events), decltype(nvmlDeviceRegisterEvents)>);
 static_assert(kSameCall<decltype(Library::event_set_create), decltype(nvmlEventSetCreate)>);

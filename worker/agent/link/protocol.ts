@@ -107,6 +107,7 @@ const Heartbeat = message('heartbeat', {
   memory_bytes: Count,
   cpu_seconds: Seconds,
   sent_bytes: Count,
+  gpu_busy: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   uptime_seconds: Seconds,
 });
 const DigestPart = Type.String({ pattern: '^[0-9a-f]{32}$' });

@@ -26,6 +26,21 @@ t.test('the mean use of each rank since the previous measurement', async (t) => 
   t.match(system.take(), { cpu: [1.67, 1.96], sent_bytes: [167, 843] });
 });
 
+t.test('the mean use of each GPU over its heartbeats', async (t) => {
+  const system = new SystemWatch(2);
+  const measure = (rank: number, seconds: number, busy: number | null) =>
+    system.measured(rank, { ...at(seconds, 0, 0), gpu_busy: busy });
+  for (const rank of [0, 1]) measure(rank, 1, 0);
+  measure(0, 2, 0.5);
+  measure(1, 2, 1);
+  measure(1, 3, 1);
+  t.same(system.take()?.gpu, [0.25, 0.67]);
+  for (const rank of [0, 1]) measure(rank, 9, rank === 0 ? null : 1);
+  t.equal(system.take()?.gpu, undefined, 'the GPU of rank 0 is not measured');
+  for (const rank of [0, 1]) measure(rank, 15, 0.125);
+  t.same(system.take()?.gpu, [0.13, 0.13], 'each heartbeat counts once');
+});
+
 t.test('a world of many ranks has the use of the first 16', async (t) => {
   const system = new SystemWatch(4096);
   for (let rank = 0; rank < 4096; rank++)

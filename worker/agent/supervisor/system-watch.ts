@@ -2,7 +2,10 @@
 import type { SystemUse } from '../../../contracts/index.js';
 import type { HeartbeatMessage } from '../../../contracts/rank-protocol.js';
 
-type Measured = Pick<HeartbeatMessage, 'memory_bytes' | 'cpu_seconds' | 'sent_bytes' | 'uptime_seconds'>;
+type Measured = Pick<
+  HeartbeatMessage,
+  'memory_bytes' | 'cpu_seconds' | 'sent_bytes' | 'gpu_busy' | 'uptime_seconds'
+>;
 
 /** Ranks whose use is stored. With the interval this bounds what the metrics of a job need. */
 const MEASURED_RANKS = 16;
@@ -14,6 +17,8 @@ export class SystemWatch {
   private readonly newest: Measured[] = [];
   /** At the previous measurement, or at the first heartbeat. */
   private readonly previous: Measured[] = [];
+  /** How busy the GPU of each rank was at its heartbeats since the previous measurement. */
+  private readonly busy: number[][] = [];
   private readonly numRanks: number;
   private intervalS = INTERVAL_S.first;
 
@@ -25,6 +30,9 @@ export class SystemWatch {
     if (rank >= this.numRanks) return;
     this.newest[rank] = measured;
     this.previous[rank] ??= measured;
+    if (measured.gpu_busy === null) return;
+    this.busy[rank] ??= [];
+    this.busy[rank].push(measured.gpu_busy);
   }
 
   /** Returns the mean use of each rank since the previous measurement; null until all ranks have reported again. */
@@ -39,6 +47,9 @@ export class SystemWatch {
       use.memory_bytes.push(now.memory_bytes);
       use.sent_bytes.push(rounded((now.sent_bytes - before.sent_bytes) / seconds, 1));
     }
+    const busy = this.busy.splice(0);
+    if (Object.keys(busy).length === this.numRanks)
+      use.gpu = busy.map((shares) => rounded(mean(shares), 100));
     this.intervalS = INTERVAL_S.next;
     for (const [rank, measured] of this.newest.entries()) this.previous[rank] = measured;
     return use;
@@ -48,3 +59,5 @@ export class SystemWatch {
 /** Rounds to a fraction, because metrics store these values. */
 const rounded = (value: number, denominator: number) =>
   Math.max(0, Math.round(value * denominator) / denominator);
+
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -22,6 +22,7 @@ import {
   type Gpu,
   gpus,
   initialValues,
+  measureGpu,
   mergeAdapter,
   type ParamInfo,
   paramTable,
@@ -88,6 +89,8 @@ export interface NativeCore {
   gpus(): Gpu[];
   /** Subscribes to the driver's XID events of a GPU. The function returns the XIDs since its last call. */
   watchGpu(uuid: string): () => number[];
+  /** Measures the share of time in which a GPU is busy; null where the driver does not. */
+  measureGpu(uuid: string): () => number | null;
   /** GPUs that CUDA shows this process; null in a build without CUDA. */
   cudaDevices(): CudaDevice[] | null;
   /** Reason for which an installed driver shows no GPU to CUDA; null: it does, or there is no driver. */
@@ -117,6 +120,7 @@ export const nativeCore: NativeCore = {
   stayOnNode,
   gpus,
   watchGpu,
+  measureGpu,
   cudaDevices,
   cudaProblem,
   castTo16Bit,

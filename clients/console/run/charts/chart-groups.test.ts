@@ -7,7 +7,7 @@ t.test('each value has one chart; evaluations stand with the loss, phases togeth
   names.push(
     ...['margin', 'accuracy', 'reward_chosen', 'reward_rejected', 'log_prob_chosen', 'log_prob_rejected'],
   );
-  names.push(...['cpu of rank 0', 'memory_bytes of rank 1', 'sent_bytes of rank 1']);
+  names.push(...['cpu of rank 0', 'gpu of rank 0', 'memory_bytes of rank 1', 'sent_bytes of rank 1']);
   const values = Object.fromEntries(names.map((name) => [name, 1]));
   for (const name of namesIn([{ values }])) t.equal(GROUPS.filter(({ has }) => has(name)).length, 1, name);
   const [losses] = GROUPS;

@@ -43,6 +43,7 @@ export const GROUPS: readonly ChartGroup[] = [
   { title: 'Memory', has: only('memory'), unit: 'bytes' },
   { title: 'Ranks', has: only('ranks'), unit: 'whole' },
   of('Busy cores by rank', 'cpu of '),
+  of('Busy GPU by rank', 'gpu of ', { format: (value) => portion(value) }),
   of('Memory by rank', 'memory_bytes of ', { unit: 'bytes', format: bytes }),
   of('Sent by rank, per second', 'sent_bytes of ', { unit: 'bytes', format: bytes }),
   { title: 'Loss scale', has: only('loss_scale'), format: compact, quiet: 1 },

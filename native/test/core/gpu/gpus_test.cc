@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/gpu/gpu_events.h"
+#include "core/gpu/gpu_use.h"
 #include "test/built_files.h"
 #include "test/error_code.h"
 
@@ -107,6 +108,15 @@ TEST_CASE("without NVML, without its events or without the GPU nothing is heard"
     CHECK(!events->is_listening());
     CHECK(events->take_xids().empty());
   }
+}
+
+TEST_CASE("the driver tells how busy a GPU is") {
+  const Driver driver("GPU-a 1024 busy=85\nGPU-b 1024\nGPU-c 1024 plain\nGPU-d 1024 lost busy=10\n");
+  CHECK(GpuUse("GPU-a", kFake).busy() == 0.85);
+  CHECK(GpuUse("GPU-b", kFake).busy() == 0.0);
+  const std::vector<std::string> missing{"libzf-no-such-nvml.so.1"};
+  for (const char* uuid : {"GPU-c", "GPU-d", "GPU-e"}) CHECK(!GpuUse(uuid, kFake).busy());
+  CHECK(!GpuUse("GPU-a", missing).busy());
 }
 
 TEST_CASE("without NVML or without a driver there is no GPU; a driver that does not work is an error") {

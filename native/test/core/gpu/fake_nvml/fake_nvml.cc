@@ -2,9 +2,9 @@
 // describes. The environment variable ZF_FAKE_NVML names it; it is read at each nvmlInit, so that a test may change
 // what is found. A line of it is one GPU: UUID, memory in MiB, words for what is wrong with it, and words for events in
 // their order. Words for what is wrong: `ecc`, `pages`, `rows`, `failed-rows`, `lost`, `reset`, `mig`, `gone` (not even
-// a handle), `plain` (a GPU without ECC and events), `recovery=N` (what the driver asks for). Words for events:
-// `xid=N`, `double-bit`. Events are read anew at each request, and each set of events gets all of them once. The first
-// line may be `driver-not-loaded` or `mismatch`. Without a file there is no GPU.
+// a handle), `plain` (a GPU without ECC, events and utilization), `recovery=N` (what the driver asks for), `busy=N`
+// (percent). Words for events: `xid=N`, `double-bit`. Events are read anew at each request, and each set of events gets
+// all of them once. The first line may be `driver-not-loaded` or `mismatch`. Without a file there is no GPU.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -31,6 +31,10 @@ struct Gpu {
 
 struct Memory {
   unsigned long long total, free, used;
+};
+
+struct Utilization {
+  unsigned gpu, memory;
 };
 
 struct EventSet {
@@ -94,6 +98,14 @@ Return state_of(const Gpu* gpu) {
   if (gpu == nullptr) return kInvalidArgument;
   if (gpu->has("lost")) return kGpuIsLost;
   return gpu->has("reset") ? kResetRequired : kSuccess;
+}
+
+/// The number of a word such as `busy=50`; 0 without it.
+unsigned number_after(const Gpu& gpu, const std::string& name) {
+  for (const std::string& word : gpu.faults) {
+    if (word.starts_with(name)) return static_cast<unsigned>(std::stoul(word.substr(name.size())));
+  }
+  return 0;
 }
 
 template <class T>
@@ -176,10 +188,7 @@ ZF_EXPORT Return nvmlDeviceGetFieldValues(const Gpu* gpu, int count, FieldValue*
     if (values[i].field != 230 || gpu->has("plain")) continue;
     values[i].result = kSuccess;
     values[i].value_type = 1;
-    values[i].value = 0;
-    for (const std::string& word : gpu->faults) {
-      if (word.starts_with("recovery=")) values[i].value = static_cast<unsigned>(std::stoul(word.substr(9)));
-    }
+    values[i].value = number_after(*gpu, "recovery=");
   }
   return kSuccess;
 }
@@ -191,6 +200,10 @@ ZF_EXPORT Return nvmlDeviceGetHandleByUUID(const char* uuid, Gpu** gpu) {
     return kSuccess;
   }
   return kInvalidArgument;
+}
+ZF_EXPORT Return nvmlDeviceGetUtilizationRates(const Gpu* gpu, Utilization* utilization) {
+  if (gpu->has("plain")) return kNotSupported;
+  return answer(gpu, utilization, {number_after(*gpu, "busy="), 1});
 }
 ZF_EXPORT Return nvmlDeviceGetSupportedEventTypes(const Gpu* gpu, unsigned long long* types) {
   return answer(gpu, types, gpu->has("plain") ? 0ULL : kDoubleBitEcc | kXid | 4);
