@@ -13,6 +13,8 @@ import { type ApiServer, startApi } from './server.js';
 const KEY = 'a-key-of-my-own-choice';
 const headers = { authorization: `Bearer ${KEY}` };
 const CLIENTS = 4;
+/** Keeps the clients together below the rate limit of a key. */
+const PAUSE_MS = 5;
 
 const redis = await startTestRedis();
 t.teardown(() => redis.stop());
@@ -88,6 +90,7 @@ t.test('a rolling update refuses no request, though a server that ends still get
     while (!ending.signal.aborted) {
       const { statusCode } = await ask(`${url}/v1/jobs`, agent);
       statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
+      await sleep(PAUSE_MS);
     }
     agent.destroy();
   });
