@@ -3,7 +3,7 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import type { ConfigReader } from '../reader.js';
 import type { RopeConfig } from '../rope.js';
 import { DECODER_PARAMS, decoderArchitecture, readDecoderSizes } from './decoder.js';
-import type { ConfigOf } from './family.js';
+import type { ConfigOf, Family } from './family.js';
 import { layerWindows, readLayerTypes } from './layer-types.js';
 import { LIMITS } from './limits.js';
 
@@ -26,6 +26,12 @@ export const GEMMA_PARAMS = {
     norm,
     head,
   },
+};
+
+export const GEMMA_FIELDS: Family['fields'] = {
+  hidden_activation: { description: 'The activation of the gate in the MLP.' },
+  query_pre_attn_scalar: { description: "Attention's scores are divided by its square root." },
+  sliding_window: { description: 'Number of tokens that a query attends to, including itself.' },
 };
 
 /**

@@ -34,6 +34,7 @@ function refuseOtherAttention(reader: ConfigReader): void {
 }
 
 export const GPT2: Family<'gpt2'> = {
+  description: 'GPT-2, with LayerNorm, learned positions, biases and GELU.',
   causalLm: 'GPT2LMHeadModel',
   params: {
     naming: 'gpt2',
@@ -50,6 +51,19 @@ export const GPT2: Family<'gpt2'> = {
       norm: 'transformer.ln_f',
       head: 'lm_head',
     },
+  },
+  fields: {
+    n_positions: { description: 'Maximum sequence length; every position has an embedding.' },
+    n_embd: { description: 'Width of the residual stream.' },
+    n_layer: { description: 'Number of transformer layers.' },
+    n_head: { description: 'Number of heads.' },
+    n_inner: { description: 'Width inside the MLP; even.' },
+    activation_function: {
+      description: 'The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh.',
+    },
+    embd_pdrop: { description: 'Dropout of the embeddings in training.' },
+    attn_pdrop: { description: 'Dropout of the attention probabilities in training.' },
+    layer_norm_epsilon: { description: 'Epsilon of LayerNorm.' },
   },
   fieldNames: {
     hidden_size: 'n_embd',

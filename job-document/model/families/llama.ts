@@ -11,6 +11,7 @@ function refuseWindows(reader: ConfigReader): void {
 }
 
 export const LLAMA: Family<'llama'> = {
+  description: 'Llama 2 and 3.',
   causalLm: 'LlamaForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

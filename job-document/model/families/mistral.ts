@@ -3,6 +3,7 @@ import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
 export const MISTRAL: Family<'mistral'> = {
+  description: 'Mistral.',
   causalLm: 'MistralForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

@@ -4,6 +4,7 @@ import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
 export const MIXTRAL: Family<'mixtral'> = {
+  description: 'Mixtral: a mixture of experts.',
   causalLm: 'MixtralForCausalLM',
   params: {
     naming: 'mixtral',

@@ -20,6 +20,7 @@ export const OLMO_PARAMS = {
 };
 
 export const OLMO2: Family<'olmo2'> = {
+  description: 'OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads.',
   causalLm: 'Olmo2ForCausalLM',
   params: OLMO_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

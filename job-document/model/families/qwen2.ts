@@ -4,6 +4,7 @@ import { layerWindows } from './layer-types.js';
 import { readQwenWindows } from './qwen.js';
 
 export const QWEN2: Family<'qwen2'> = {
+  description: 'Qwen2 and Qwen2.5: queries, keys and values have biases.',
   causalLm: 'Qwen2ForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

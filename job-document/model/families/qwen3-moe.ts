@@ -19,12 +19,21 @@ function refuseOtherRouters(reader: ConfigReader): void {
 }
 
 export const QWEN3_MOE: Family<'qwen3_moe'> = {
+  description:
+    'Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no meaning.',
   causalLm: 'Qwen3MoeForCausalLM',
   params: {
     naming: 'qwen3_moe',
     in_first: false,
     modules: expertModules('model.layers.{}.mlp', { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' }),
     tensors: EXPERT_TENSORS,
+  },
+  fields: {
+    moe_intermediate_size: { description: 'Width inside an expert; even.' },
+    norm_topk_prob: {
+      enum: [true],
+      description: 'The probabilities of the chosen experts are divided by their sum; must be true.',
+    },
   },
   fieldNames: {
     norm_eps: 'rms_norm_eps',

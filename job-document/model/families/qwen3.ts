@@ -4,6 +4,7 @@ import { layerWindows } from './layer-types.js';
 import { readQwenWindows } from './qwen.js';
 
 export const QWEN3: Family<'qwen3'> = {
+  description: 'Qwen3: query and key heads are normalized.',
   causalLm: 'Qwen3ForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

@@ -16,8 +16,13 @@ function readRopeLayers(reader: ConfigReader, layers: number, interval: number):
 }
 
 export const SMOLLM3: Family<'smollm3'> = {
+  description: 'SmolLM3: some layers have no positions.',
   causalLm: 'SmolLM3ForCausalLM',
   params: DECODER_PARAMS,
+  fields: {
+    no_rope_layer_interval: { description: 'Without `no_rope_layers`: every such layer has no positions.' },
+    no_rope_layers: { description: 'For each layer 1 if it has rotary positions, 0 if it has none.' },
+  },
   fieldNames: { norm_eps: 'rms_norm_eps', layer_rope: 'no_rope_layers' },
   read(reader) {
     // Only the defaults of Qwen's layer_types read it.
