@@ -14,6 +14,7 @@ export * from './mixture.js';
 export { isNamed, moduleOf, trainedArchitecture } from './model/adapters.js';
 export {
   architectureOf,
+  familyOf,
   MODEL_TYPES,
   type ModelType,
   PARAM_NAMES,
@@ -30,7 +31,7 @@ export {
 export { leafCount, tokensPerStep } from './model/leaves.js';
 export * from './model/module-tensors.js';
 export * from './model/params.js';
-export { isDerived, PARTS, type ParamNames, type PartParams } from './model/parts.js';
+export { isDerived, PARTS, type ParamNames, type Part, type PartParams } from './model/parts.js';
 export type { FieldFact, FieldSchema } from './model/reader.js';
 export * from './objective.js';
 export * from './overrides.js';

@@ -9,23 +9,21 @@ import { pythonGenerators } from '../python-client/generate.mjs';
 import { runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { compiledDir, inRoot } from './paths.mjs';
+import { bundledText } from './programs.mjs';
 
 const CONTRACT = 'contracts/openapi/openapi.yaml';
 
 /**
- * Schemas of the configurations of model families, from the families' files. They are bundled without a check of their
- * types, of which these schemas are a source.
+ * Schemas of the configurations of model families, from the families' files. The files are bundled without a check of
+ * their types, because these schemas are a source of the types.
  */
 async function modelSchemas() {
-  const { rolldown } = await import('rolldown');
   const { stringifyYaml } = await import('@redocly/openapi-core');
-  const build = await rolldown({ input: inRoot('tools/contract/model-schemas.ts'), platform: 'node' });
-  const { output } = await build.generate({ format: 'esm' });
-  await build.close();
-  const code = Buffer.from(output[0].code).toString('base64');
+  const text = await bundledText('tools/contract/model-schemas.ts');
+  const code = Buffer.from(text).toString('base64');
   const module = await import(`data:text/javascript;base64,${code}`);
-  const text = stringifyYaml(module.modelSchemas(), { lineWidth: 140, noRefs: true });
-  return `# Generated from job-document/model/families/ by \`npm run generate\`; change it there.\n${text}`;
+  const schemas = stringifyYaml(module.modelSchemas(), { lineWidth: 140, noRefs: true });
+  return `# Generated from job-document/model/families/ by \`npm run generate\`; change it there.\n${schemas}`;
 }
 
 /** The HTTP contract bundled from contracts/openapi/, with the annotations of the job document. */
@@ -81,7 +79,10 @@ const documentation = (page, module, render) => ({
   make: () => markedPart(page, module, render),
 });
 
-/** Schemas of model families, the HTTP contract, its types and the defaults of the job document, each generated from the previous one. */
+/**
+ * Schemas of model families, the HTTP contract, its types and the defaults of the job document, each generated from the
+ * previous one.
+ */
 export const contractGenerators = [
   { file: 'contracts/openapi/schemas/model-families.yaml', make: modelSchemas },
   { file: 'openapi.yaml', make: openapiDocument },

@@ -1,7 +1,6 @@
 /** Schemas of the families' configurations, for contracts/openapi/schemas/model-families.yaml. */
 
-import { MODEL_TYPES, type ModelType } from '../../job-document/model/families/families.js';
-import { configSchema, describedFamily } from '../../job-document/model/import.js';
+import { configSchema, describedFamily, MODEL_TYPES, type ModelType } from '../../job-document/index.js';
 
 const shared = (name: string) => ({ $ref: `model-config.yaml#/${name}` });
 const MODEL_TYPE = { type: 'string', description: 'The model family.' };

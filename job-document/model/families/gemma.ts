@@ -77,3 +77,27 @@ export function gemmaArchitecture(config: GemmaConfig): Architecture {
     rounds_embedding_scale: true,
   };
 }
+
+/**
+ * Returns why llama.cpp would compute a Gemma otherwise.
+ *
+ * @param sizes every layer whose number is a multiple of `period` has no window; `largest` is the number of layers of
+ *   the largest model, which has other scores
+ */
+export function unsupportedGemma(
+  model: Architecture,
+  sizes: { period: number; largest: number },
+): string | null {
+  const { head_dim, hidden_size, num_attention_heads, num_hidden_layers, layer_windows } = model;
+  const { period, largest } = sizes;
+  if (model.qkv_bias) return 'llama.cpp has no biases for gemma (attention_bias)';
+  if (layer_windows.some((window, layer) => (window === 0) !== ((layer + 1) % period === 0)))
+    return `llama.cpp's gemma has no window in layers whose number is a multiple of ${period}, and layer_types differs`;
+  if (!['none', 'linear'].includes(model.rope_scaling.type))
+    return `llama.cpp scales all layers of gemma by ${model.rope_scaling.type}, not only those without a window`;
+  // llama.cpp knows the largest models by their number of layers.
+  const divisor = num_hidden_layers === largest ? Math.floor(hidden_size / num_attention_heads) : head_dim;
+  return model.attention_scale === divisor ** -0.5
+    ? null
+    : `llama.cpp's gemma needs query_pre_attn_scalar ${divisor}`;
+}

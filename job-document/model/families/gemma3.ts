@@ -1,7 +1,7 @@
 import type { ConfigReader } from '../reader.js';
 import { type RopeConfig, readRope, readScaling, readTheta, ropesOfTypes } from '../rope.js';
 import type { Family } from './family.js';
-import { GEMMA_FIELDS, GEMMA_PARAMS, gemmaArchitecture, readGemma } from './gemma.js';
+import { GEMMA_FIELDS, GEMMA_PARAMS, gemmaArchitecture, readGemma, unsupportedGemma } from './gemma.js';
 
 const GLOBAL_THETA = 1_000_000;
 const LOCAL_THETA = 10_000;
@@ -38,6 +38,7 @@ export const GEMMA3: Family<'gemma3_text'> = {
   description: 'Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window.',
   causalLm: 'Gemma3ForCausalLM',
   params: GEMMA_PARAMS,
+  gguf: { name: 'gemma3', unsupported: (model) => unsupportedGemma(model, { period: 6, largest: 62 }) },
   fields: {
     ...GEMMA_FIELDS,
     sliding_window_pattern: {

@@ -33,6 +33,7 @@ export const GLM4: Family<'glm4'> = {
       head,
     },
   },
+  gguf: { name: 'glm4' },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     return {

@@ -52,6 +52,11 @@ export const GPT2: Family<'gpt2'> = {
       head: 'lm_head',
     },
   },
+  gguf: {
+    name: 'gpt2',
+    unsupported: ({ mlp }) =>
+      mlp === 'gelu' ? 'llama.cpp has the activation gelu_new for gpt2, not gelu' : null,
+  },
   fields: {
     n_positions: { description: 'Maximum sequence length; every position has an embedding.' },
     n_embd: { description: 'Width of the residual stream.' },

@@ -7,6 +7,7 @@ export const GRANITE: Family<'granite'> = {
   description: 'Granite 3, dense.',
   causalLm: 'GraniteForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'granite', pairs: true },
   fields: {
     embedding_multiplier: { description: 'Factor of the embeddings of tokens.' },
     attention_multiplier: { description: "Factor of attention's scores." },

@@ -4,6 +4,7 @@ import { longropeFactor, readLongrope, readRotaryShare, readTheta, rotatedElemen
 import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoderWith } from './decoder.js';
 import type { ConfigOf, Family } from './family.js';
 import { LONGROPE_SCALING } from './fields.js';
+import { ggufWideHeads } from './gguf.js';
 import { LIMITS } from './limits.js';
 
 const { embed, input_norm, output, post_attention_norm, down, norm, head } = DECODER_PARAMS.modules;
@@ -83,6 +84,7 @@ export const PHI3: Family<'phi3'> = {
       head,
     },
   },
+  gguf: { name: 'phi3', scalings: ['longrope'], unsupported: ggufWideHeads('phi3') },
   fields: {
     rope_scaling: LONGROPE_SCALING,
     original_max_position_embeddings: {
