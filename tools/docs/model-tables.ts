@@ -1,4 +1,10 @@
-import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../job-document/index.js';
+import {
+  describedFamily,
+  type FieldFact,
+  fieldsOf,
+  MODEL_TYPES,
+  type ModelType,
+} from '../../job-document/index.js';
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
@@ -40,7 +46,12 @@ function table(types: readonly ModelType[]): string {
   );
 }
 
-/** The fields of each family as Markdown, from the requirements of the import. */
+function familyTable(): string {
+  const rows = MODEL_TYPES.map((type) => `| \`${type}\` | ${describedFamily(type)} |`);
+  return ['| `model_type` | family |', '|---|---|', ...rows].join('\n');
+}
+
+/** The families and their fields as Markdown, from their files and the requirements of the import. */
 export function renderModelTables(): string {
-  return tablesOf(MODEL_TYPES).map(table).join('\n\n');
+  return [familyTable(), ...tablesOf(MODEL_TYPES).map(table)].join('\n\n');
 }

@@ -12,7 +12,8 @@ struct FamilyConfig {
   ModelConfig config;
 };
 
-/// A small model per family, with all features that the family can have, dropout included.
-std::vector<FamilyConfig> family_configs();
+/// The models of the golden files of families, with dropout.
+const std::vector<FamilyConfig>& family_configs();
+ModelConfig config_of(const std::string& family);
 
 }  // namespace zerofleet::test

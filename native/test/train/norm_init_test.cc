@@ -88,7 +88,7 @@ DEVICE_TEST_CASE(
 
 TEST_CASE("over a loaded base magnitudes are its norms, unless they are loaded as well") {
   TinyJob job(DType::kF32);
-  job.config.model = with_magnitudes(family_configs().front().config);
+  job.config.model = with_magnitudes(config_of("gpt2"));
   const std::vector<ParamSpec> specs = param_specs(job.config.model);
   std::size_t num_base = 0;
   while (specs[num_base].base) ++num_base;

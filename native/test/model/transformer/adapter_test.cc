@@ -223,7 +223,7 @@ TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout
 }
 
 TEST_CASE("adapters that cannot be are refused") {
-  const ModelConfig config = family_configs().front().config;
+  const ModelConfig config = config_of("gpt2");
   const auto refused = [&](const auto& change) {
     ModelConfig with = with_adapter(config, {"c_attn"});
     change(*with.adapter);
