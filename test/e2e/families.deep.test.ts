@@ -11,7 +11,7 @@ import {
   MODEL_TYPES,
   modelParams,
 } from '../../job-document/index.js';
-import { familyModels, firstModel } from '../../job-document/testing/families.js';
+import { familyModels, firstModel } from '../support/families.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 

@@ -1,6 +1,6 @@
 import type { JobSpec } from '../../contracts/index.js';
 import { MODEL_TYPES } from '../../job-document/index.js';
-import { firstModel } from '../../job-document/testing/families.js';
+import { firstModel } from '../support/families.js';
 
 export const MODEL = {
   model_type: 'llama',

@@ -9,7 +9,7 @@ export type ModelType = ResolvedModelConfig['model_type'];
 export type ConfigOf<Type extends ModelType> = Extract<ResolvedModelConfig, { model_type: Type }>;
 
 /** How llama.cpp has a family. */
-export interface GgufFamily {
+interface GgufFamily {
   /** Name of the architecture. */
   name: string;
   /** It rotates neighbouring elements of a head, where the family rotates element i of both halves. */

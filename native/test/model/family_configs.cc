@@ -2,12 +2,14 @@
 
 #include <stdexcept>
 
+#include "model/config/model_parts.h"
 #include "test/golden/golden_file.h"
 
 namespace zerofleet::test {
 namespace {
 
-/// The model of a golden file for sequences of any length: with two layers, and longrope's long factors for all lengths.
+/// The model of a golden file for sequences of any length: with two layers, and longrope's long factors for all
+/// lengths.
 ModelConfig test_config(const GoldenFile& file) {
   ModelConfig config = file.trained_config();
   config.vocab_size = 101;
@@ -36,6 +38,16 @@ ModelConfig config_of(const std::string& family) {
     if (name == family) return config;
   }
   throw std::runtime_error("there is no golden file of the model " + family);
+}
+
+std::vector<std::string> adapter_targets(const ModelConfig& config, std::size_t every) {
+  std::vector<std::string> targets;
+  std::size_t number = 0;
+  for (const PartParams& part : model_parts(config).parts) {
+    if (part.kind != PartKind::kLinear && part.kind != PartKind::kRouter) continue;
+    if (number++ % every == 0) targets.emplace_back(part.module.substr(part.module.rfind("{}.") + 3));
+  }
+  return targets;
 }
 
 }  // namespace zerofleet::test

@@ -21,13 +21,8 @@ using namespace zerofleet::test;
 namespace {
 
 ModelConfig with_magnitudes(ModelConfig model) {
-  model.adapter = AdapterConfig{3,
-                                2,
-                                0,
-                                AdapterInit::kKaimingUniform,
-                                {"q_proj", "down_proj", "c_attn", "c_proj", "w2", "gate"},
-                                {},
-                                AdapterType::kDora};
+  model.adapter =
+      AdapterConfig{3, 2, 0, AdapterInit::kKaimingUniform, adapter_targets(model, 2), {}, AdapterType::kDora};
   return model;
 }
 

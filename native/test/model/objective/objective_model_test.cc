@@ -32,13 +32,7 @@ RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype,
 }
 
 ModelConfig with_adapter(ModelConfig config) {
-  config.adapter =
-      AdapterConfig{3,
-                    0.75,
-                    0,
-                    AdapterInit::kKaimingUniform,
-                    {"q_proj", "v_proj", "o_proj", "down_proj", "gate", "w1", "w2", "c_attn", "c_proj", "c_fc"},
-                    {}};
+  config.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, adapter_targets(config), {}};
   return config;
 }
 

@@ -1,8 +1,7 @@
-/** The small models of all families, which have golden files: those of families/. */
+/** The small models of all families, which have golden files: those of job-document/testing/families/. */
 import { readFileSync } from 'node:fs';
 import type { ModelConfig } from '../../contracts/index.js';
-import type { ModelType } from '../model/families/families.js';
-import { fieldsOf } from '../model/import.js';
+import { fieldsOf, type ModelType } from '../../job-document/index.js';
 
 type Fields = Record<string, unknown>;
 
