@@ -2945,8 +2945,55 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
+        /** @description GPT-NeoX and Pythia: attention and MLP read the same stream, rotary positions in part of a head. */
+        ResolvedGptNeoxConfig: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gpt_neox";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /**
+             * @description The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh.
+             * @enum {string}
+             */
+            hidden_act: "gelu" | "gelu_new";
+            /** @description The MLP reads the layer's input, not the stream after attention. */
+            use_parallel_residual: boolean;
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Base of the rotary frequencies. */
+            rotary_emb_base: number;
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            rotary_pct: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /** @description Dropout of the embeddings and of a block's addition to the residual stream. */
+            hidden_dropout: number;
+            /** @description Epsilon of LayerNorm. */
+            layer_norm_eps: number;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -4420,7 +4467,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

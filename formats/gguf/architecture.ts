@@ -3,7 +3,7 @@
 import type { Architecture } from '../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../contracts/index.js';
 import { architectureOf, familyOf } from '../../job-document/index.js';
-import { float32, type GgufMetadata, string, uint32 } from './file.js';
+import { bool, float32, type GgufMetadata, string, uint32 } from './file.js';
 
 export function ggufArchitecture(config: Pick<ResolvedModelConfig, 'model_type'>): string {
   return familyOf(config).gguf.name;
@@ -47,6 +47,7 @@ export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata 
     ...(model.positions === 'rope' ? ropeMetadata(model) : []),
     ...experts(model),
     ...(isGemma(model) ? gemmaMetadata(model) : scales(model)),
+    ...(name === 'gptneox' ? ([['use_parallel_residual', bool(model.parallel_residual)]] as const) : []),
   ];
   return entries.map(([key, value]) => [`${name}.${key}`, value]);
 }

@@ -13,15 +13,16 @@ export interface Param {
 /**
  * Order of a tensor's elements. `rows`: that of its parameters. `transposed`: a GPT-2 matrix, stored as (in, out),
  * becomes (out, in). `paired`: rows of queries or keys for llama.cpp's rotation of neighbouring elements. A head of n
- * rows has row i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1.
+ * rows has row i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1. `by_kind`: rows of
+ * queries, keys and values by head become all queries, all keys, all values.
  */
-export type Layout = 'rows' | 'transposed' | 'paired';
+export type Layout = 'rows' | 'transposed' | 'paired' | 'by_kind';
 
 export interface PlannedTensor<P extends Param = Param> extends GgufTensor {
   /** Parameters whose elements follow each other in the tensor. */
   params: readonly P[];
   layout: Layout;
-  /** Rows of a head of a `paired` tensor. */
+  /** Rows of a head of a `paired` or `by_kind` tensor. */
   headRows: number;
   /** Added to each element: llama.cpp has no offset of norms. */
   offset: number;
@@ -139,6 +140,7 @@ function layoutOf(config: ResolvedModelConfig, param: string): Layout {
   const { params, gguf } = familyOf(config);
   if (params.in_first && PARTS[part].kind === 'linear' && kind === 'weight' && factor === undefined)
     return 'transposed';
+  if (part === 'qkv' && architectureOf(config).qkv_by_head && factor !== 'A') return 'by_kind';
   return gguf.pairs && (part === 'query' || part === 'key') && factor !== 'A' ? 'paired' : 'rows';
 }
 

@@ -818,6 +818,53 @@ class ResolvedGlm4Config(_ResolvedGlm4ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _ResolvedGptNeoxConfigRequired(TypedDict):
+    model_type: Literal["gpt_neox"]
+    """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    hidden_act: Literal["gelu", "gelu_new"]
+    """The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh."""
+    use_parallel_residual: bool
+    """The MLP reads the layer's input, not the stream after attention."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    rotary_emb_base: float
+    """Base of the rotary frequencies."""
+    rotary_pct: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    rope_scaling: Optional[RopeScaling]
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_dropout: float
+    """Dropout of the embeddings and of a block's addition to the residual stream."""
+    layer_norm_eps: float
+    """Epsilon of LayerNorm."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+
+
+
+class ResolvedGptNeoxConfig(_ResolvedGptNeoxConfigRequired, total=False):
+    """GPT-NeoX and Pythia: attention and MLP read the same stream, rotary positions in part of a
+    head."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -4342,7 +4389,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4427,7 +4474,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -3,6 +3,11 @@ import type { Architecture } from '../../../contracts/architecture.js';
 
 type Unsupported = (model: Architecture) => string | null;
 
+export const ggufGelu =
+  (type: string): Unsupported =>
+  ({ mlp }) =>
+    mlp === 'gelu' ? `llama.cpp has the activation gelu_new for ${type}, not gelu` : null;
+
 export const ggufBiases =
   (type: string): Unsupported =>
   ({ output_bias }) =>

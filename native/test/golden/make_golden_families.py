@@ -96,11 +96,16 @@ EXPERT_NAMES = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2"),
                 "qwen3_moe": ("mlp", "gate_proj", "up_proj", "down_proj")}
 
 
+def in_files(model_type, name):
+    """The name of a parameter in files; save_pretrained renames it."""
+    return name.replace("lm_head.", "embed_out.") if model_type == "gpt_neox" else name
+
+
 def as_saved(model_type, name, tensor):
     """Names and parts of a parameter in the files that save_pretrained writes; it takes experts apart."""
     module, gate_name, up_name, down_name = EXPERT_NAMES.get(model_type, ("mlp", "", "", ""))
     if ".mlp.experts." not in name:
-        yield name.replace(".mlp.gate.", f".{module}.gate."), tensor
+        yield in_files(model_type, name).replace(".mlp.gate.", f".{module}.gate."), tensor
         return
     for expert, values in enumerate(tensor):
         prefix = name.split(".mlp.")[0] + f".{module}.experts.{expert}."
