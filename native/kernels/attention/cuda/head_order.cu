@@ -9,7 +9,7 @@ namespace zerofleet::cuda {
 namespace {
 
 constexpr unsigned kSlice = 16;  // columns of a head; 3 · 256 heads fill 48 KiB in fp32
-constexpr unsigned kOrderThreads = 256;
+constexpr int kOrderThreads = 256;
 
 template <class T>
 struct HeadOrderArguments {
