@@ -78,6 +78,11 @@ export interface Architecture {
   qkv_bias: boolean;
   output_bias: boolean;
   mlp_bias: boolean;
+  /**
+   * Rows of the matrix of queries, keys and values: those of head 0, then those of head 1, and so on. False: all
+   * queries, all keys, all values.
+   */
+  qkv_by_head: boolean;
   /** RMSNorm of queries and keys before the rotation. */
   qk_norm: boolean;
   /** `head`: over the `head_dim` values of each head. `all`: over all query heads together, and all key heads. */
@@ -100,6 +105,8 @@ export interface Architecture {
   embedding_scale: number;
   /** `embedding_scale` is rounded to the compute dtype. */
   rounds_embedding_scale: boolean;
+  /** The MLP reads the layer's input. False: the residual stream after attention. */
+  parallel_residual: boolean;
   /** Factor of the outputs of attention and MLP that are added to the residual stream. */
   residual_scale: number;
   logits_scale: number;
@@ -146,6 +153,7 @@ export const LLAMA_TRAITS = {
   qkv_bias: false,
   output_bias: false,
   mlp_bias: false,
+  qkv_by_head: false,
   qk_norm: false,
   qk_norm_scope: 'head',
   attention_scale: 0,
@@ -158,6 +166,7 @@ export const LLAMA_TRAITS = {
   tie_word_embeddings: false,
   embedding_scale: 1,
   rounds_embedding_scale: false,
+  parallel_residual: false,
   residual_scale: 1,
   logits_scale: 1,
   logits_soft_cap: 0,

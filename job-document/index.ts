@@ -14,17 +14,25 @@ export * from './mixture.js';
 export { isNamed, moduleOf, trainedArchitecture } from './model/adapters.js';
 export {
   architectureOf,
+  familyOf,
   MODEL_TYPES,
   type ModelType,
   PARAM_NAMES,
   paramNamesOf,
 } from './model/families/families.js';
-export { causalLmClass, fieldsOf, floatFields, importConfig } from './model/import.js';
+export {
+  causalLmClass,
+  configSchema,
+  describedFamily,
+  fieldsOf,
+  floatFields,
+  importConfig,
+} from './model/import.js';
 export { leafCount, tokensPerStep } from './model/leaves.js';
 export * from './model/module-tensors.js';
 export * from './model/params.js';
-export { isDerived, PARTS, type ParamNames, type PartParams } from './model/parts.js';
-export type { FieldFact } from './model/reader.js';
+export { isDerived, PARTS, type ParamNames, type Part, type PartParams } from './model/parts.js';
+export type { FieldFact, FieldSchema } from './model/reader.js';
 export * from './objective.js';
 export * from './overrides.js';
 export * from './presets.js';

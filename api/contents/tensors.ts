@@ -2,6 +2,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { paramOfPeft } from '../../formats/models/peft-names.js';
 import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../formats/models/weights.js';
 import type { HeaderTensor, SafetensorsHeader } from '../../formats/safetensors/header.js';
+import { moduleOf, PARAM_NAMES } from '../../job-document/index.js';
 import type { ModelShape } from './config.js';
 
 /** Header data of one weights file. */
@@ -12,13 +13,18 @@ export interface WeightsHeader {
   digests: ReadonlyMap<string, string>;
 }
 
+/** Modules of embeddings and output projections, also without the first part of their names. */
+const MATRICES: ReadonlySet<string> = new Set(
+  PARAM_NAMES.flatMap(({ modules: { embed, head } }) => [head, embed, embed.replace(/^\w+\./, '')]),
+);
+
 /** True for tensors that need a digest, because two of them may be tied. Each name occurs at most once per file. */
 export function mayBeTied(name: string): boolean {
-  return /^(lm_head|(model\.)?embed_tokens|(transformer\.)?wte)\.weight$/.test(paramOfPeft(name));
+  return MATRICES.has(moduleOf(paramOfPeft(name)));
 }
 
 /** Buffers that some programs store beside the weights: masks and frequencies, computable from the configuration. */
-const COMPUTED = /(^|\.)(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias)$/;
+const COMPUTED = /(^|\.)(rotary_emb\.inv_freq|(attn|attention)\.(bias|masked_bias))$/;
 
 /**
  * Tensors of a file that are parameters, under the parameters' canonical names.

@@ -2169,38 +2169,6 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
-        /** @description Common fields of the families with RMSNorm, rotary positions and a gate in the MLP. */
-        DecoderSizes: {
-            /** @description Width of the residual stream. */
-            hidden_size: number;
-            /** @description Width inside the MLP; even. */
-            intermediate_size: number;
-            /** @description Number of transformer layers. */
-            num_hidden_layers: number;
-            /** @description Number of query heads. */
-            num_attention_heads: number;
-            /** @description Number of key and value heads; it divides `num_attention_heads`. */
-            num_key_value_heads: number;
-            /** @description Width of one head; even. */
-            head_dim: number;
-            /** @description Size of the vocabulary. */
-            vocab_size: number;
-            /** @description Maximum sequence length of the model. */
-            max_position_embeddings: number;
-            /** @description Epsilon of RMSNorm. */
-            rms_norm_eps: number;
-            /** @description Base of the rotary frequencies. */
-            rope_theta: number;
-            /** @description Input and output embedding share one matrix. */
-            tie_word_embeddings: boolean;
-            /** @description Standard deviation of the initial weights. */
-            initializer_range: number;
-            /** @description Dropout of the attention probabilities in training. */
-            attention_dropout: number;
-            bos_token_id?: components["schemas"]["TokenIds"];
-            eos_token_id?: components["schemas"]["TokenIds"];
-            pad_token_id?: components["schemas"]["TokenIds"];
-        };
         /**
          * @description Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low frequencies are divided,
          *     high ones are not, and those between in part. `longrope`: each is divided by a factor of its own.
@@ -2236,44 +2204,137 @@ export interface components {
             /** @description `longrope`: divisors of the frequencies for longer sequences. */
             long_factor?: number[];
         };
-        /** @description Common fields of the families with SwiGLU and any scaling of rotary frequencies. */
-        DecoderFields: components["schemas"]["DecoderSizes"] & {
-            /**
-             * @description The activation of the MLP.
-             * @enum {string}
-             */
-            hidden_act: "silu";
-            rope_scaling: components["schemas"]["RopeScaling"] | null;
-        };
         /** @description Llama 2 and 3. */
-        ResolvedLlamaConfig: components["schemas"]["DecoderFields"] & {
+        ResolvedLlamaConfig: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "llama";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description The projections of the MLP have biases. */
             mlp_bias: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Mistral. */
-        ResolvedMistralConfig: components["schemas"]["DecoderFields"] & {
+        ResolvedMistralConfig: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "mistral";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Qwen2 and Qwen2.5: queries, keys and values have biases. */
-        ResolvedQwen2Config: components["schemas"]["DecoderFields"] & {
+        ResolvedQwen2Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "qwen2";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description Layers have the sliding window. */
             use_sliding_window: boolean;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
@@ -2282,14 +2343,49 @@ export interface components {
             max_window_layers: number;
             /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Qwen3: query and key heads are normalized. */
-        ResolvedQwen3Config: components["schemas"]["DecoderFields"] & {
+        ResolvedQwen3Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "qwen3";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description Layers have the sliding window. */
@@ -2300,14 +2396,49 @@ export interface components {
             max_window_layers: number;
             /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Mixtral: a mixture of experts. */
-        ResolvedMixtralConfig: components["schemas"]["DecoderFields"] & {
+        ResolvedMixtralConfig: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "mixtral";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
             /** @description Number of experts. */
@@ -2318,14 +2449,49 @@ export interface components {
             output_router_logits: boolean;
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description SmolLM3: some layers have no positions. */
-        ResolvedSmollm3Config: components["schemas"]["DecoderFields"] & {
+        ResolvedSmollm3Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "smollm3";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description The projections of the MLP have biases. */
@@ -2340,14 +2506,49 @@ export interface components {
             sliding_window: number | null;
             /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Granite 3, dense. */
-        ResolvedGraniteConfig: components["schemas"]["DecoderFields"] & {
+        ResolvedGraniteConfig: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "granite";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description The projections of the MLP have biases. */
@@ -2360,38 +2561,143 @@ export interface components {
             residual_multiplier: number;
             /** @description Divisor of the logits. */
             logits_scaling: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads. */
-        ResolvedOlmo2Config: components["schemas"]["DecoderFields"] & {
+        ResolvedOlmo2Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "olmo2";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other layers. */
-        ResolvedOlmo3Config: components["schemas"]["DecoderFields"] & {
+        ResolvedOlmo3Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "olmo3";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description Number of tokens that a query attends to, including itself. */
             sliding_window: number;
             /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no meaning. */
-        ResolvedQwen3MoeConfig: components["schemas"]["DecoderFields"] & {
+        ResolvedQwen3MoeConfig: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "qwen3_moe";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /** @description Layers have the sliding window. */
@@ -2404,19 +2710,55 @@ export interface components {
             num_experts: number;
             /** @description Number of experts to which each token is sent. */
             num_experts_per_tok: number;
+            /** @description The auxiliary loss is part of the loss. */
+            output_router_logits: boolean;
+            /** @description Factor of the auxiliary loss. */
+            router_aux_loss_coef: number;
             /**
              * @description The probabilities of the chosen experts are divided by their sum; must be true.
              * @enum {boolean}
              */
             norm_topk_prob: true;
-            /** @description The auxiliary loss is part of the loss. */
-            output_router_logits: boolean;
-            /** @description Factor of the auxiliary loss. */
-            router_aux_loss_coef: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
-        /** @description Common fields of Gemma 2 and 3. */
-        GemmaFields: components["schemas"]["DecoderSizes"] & {
+        /** @description Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window. */
+        ResolvedGemma3Config: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gemma3_text";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
             rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Base of the rotary frequencies of layers with the window. */
+            rope_local_base_freq: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
             /**
@@ -2430,28 +2772,64 @@ export interface components {
             sliding_window: number;
             /** @description Kind of attention of each layer. */
             layer_types: ("full_attention" | "sliding_attention")[];
-        };
-        /** @description Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window. */
-        ResolvedGemma3Config: components["schemas"]["GemmaFields"] & {
-            /**
-             * @description The model family.
-             * @enum {string}
-             */
-            model_type: "gemma3_text";
-            /** @description Base of the rotary frequencies of layers with the window. */
-            rope_local_base_freq: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Gemma 2, with soft caps of attention's scores and of the logits. */
-        ResolvedGemma2Config: components["schemas"]["GemmaFields"] & {
+        ResolvedGemma2Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "gemma2";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /**
+             * @description The activation of the gate in the MLP.
+             * @enum {string}
+             */
+            hidden_activation: "gelu_pytorch_tanh";
+            /** @description Attention's scores are divided by its square root. */
+            query_pre_attn_scalar: number;
+            /** @description Number of tokens that a query attends to, including itself. */
+            sliding_window: number;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
             /** @description Soft cap of attention's scores; null: none. */
             attn_logit_softcapping: number | null;
             /** @description Soft cap of the logits; null: none. */
             final_logit_softcapping: number | null;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description Scaling of rotary frequencies in the spelling of `phi3`. Each frequency is divided by a factor of its own. */
         LongropeScaling: {
@@ -2470,41 +2848,152 @@ export interface components {
             attention_factor?: number;
         };
         /** @description Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head. */
-        ResolvedPhi3Config: components["schemas"]["DecoderSizes"] & {
+        ResolvedPhi3Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "phi3";
-            /**
-             * @description The activation of the MLP.
-             * @enum {string}
-             */
-            hidden_act: "silu";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
             rope_scaling: components["schemas"]["LongropeScaling"] | null;
             /** @description Share of the elements of a head that have rotary positions, the first ones. */
             partial_rotary_factor: number;
             /** @description The longest sequence of the original training, for `rope_scaling`. */
             original_max_position_embeddings: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description Dropout of a block's addition to the residual stream in training. */
             resid_pdrop: number;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description GLM-4-0414, dense: norms before and behind attention and MLP, rotary positions in part of a head. */
-        ResolvedGlm4Config: components["schemas"]["DecoderFields"] & {
+        ResolvedGlm4Config: {
             /**
              * @description The model family.
              * @enum {string}
              */
             model_type: "glm4";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
             /** @description Share of the elements of a head that have rotary positions, the first ones. */
             partial_rotary_factor: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
+        /** @description GPT-NeoX and Pythia: attention and MLP read the same stream, rotary positions in part of a head. */
+        ResolvedGptNeoxConfig: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gpt_neox";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /**
+             * @description The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh.
+             * @enum {string}
+             */
+            hidden_act: "gelu" | "gelu_new";
+            /** @description The MLP reads the layer's input, not the stream after attention. */
+            use_parallel_residual: boolean;
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Base of the rotary frequencies. */
+            rotary_emb_base: number;
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            rotary_pct: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /** @description Dropout of the embeddings and of a block's addition to the residual stream. */
+            hidden_dropout: number;
+            /** @description Epsilon of LayerNorm. */
+            layer_norm_eps: number;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
         };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3978,7 +4467,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

@@ -2,30 +2,11 @@
 
 import type { Architecture } from '../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../contracts/index.js';
-import { architectureOf } from '../../job-document/index.js';
-import { float32, type GgufMetadata, string, uint32 } from './file.js';
+import { architectureOf, familyOf } from '../../job-document/index.js';
+import { bool, float32, type GgufMetadata, string, uint32 } from './file.js';
 
-/** llama.cpp's name of the families; Mistral and Mixtral are variants of Llama. */
-const NAMES = {
-  gpt2: 'gpt2',
-  llama: 'llama',
-  mistral: 'llama',
-  mixtral: 'llama',
-  qwen2: 'qwen2',
-  qwen3: 'qwen3',
-  smollm3: 'smollm3',
-  granite: 'granite',
-  olmo2: 'olmo2',
-  olmo3: 'olmo2',
-  qwen3_moe: 'qwen3moe',
-  gemma3_text: 'gemma3',
-  gemma2: 'gemma2',
-  phi3: 'phi3',
-  glm4: 'glm4',
-} as const;
-
-export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
-  return NAMES[model_type];
+export function ggufArchitecture(config: Pick<ResolvedModelConfig, 'model_type'>): string {
+  return familyOf(config).gguf.name;
 }
 
 /** Returns a name of a model for its file: for names with `phi3` llama.cpp expects the tokens of that model. */
@@ -33,61 +14,22 @@ export function ggufName(name: string): string {
   return name.replaceAll(/phi-?3/gi, 'Phi 3');
 }
 
+/** Scalings of rotary frequencies that llama.cpp has for all families. */
+const SCALINGS: readonly Scaling['type'][] = ['none', 'linear', 'yarn'];
+
 /** Returns why llama.cpp would compute something else than the model; null if it computes the same. */
 export function unsupportedModel(config: ResolvedModelConfig): string | null {
-  const architecture = architectureOf(config);
-  const { hidden_size, head_dim, num_attention_heads } = architecture;
-  const name = ggufArchitecture(config);
-  if (config.model_type === 'olmo3')
-    return 'windows and rotary positions that differ by layer are not exported to GGUF';
-  if (name === 'olmo2' && architecture.qkv_bias) return 'llama.cpp has no biases for olmo2 (attention_bias)';
-  if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
-  if (name.startsWith('qwen3') && architecture.output_bias)
-    return `llama.cpp has no biases for ${config.model_type} (attention_bias)`;
-  if ((name === 'qwen2' || name === 'phi3') && head_dim * num_attention_heads !== hidden_size)
-    return `llama.cpp's ${name} needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
-  if (name === 'smollm3' && (architecture.qkv_bias || architecture.mlp_bias))
-    return 'llama.cpp has no biases for smollm3 (attention_bias, mlp_bias)';
-  if (
-    name === 'smollm3' &&
-    architecture.layer_rope.some((rope, layer) => rope !== ((layer + 1) % 4 === 0 ? 0 : 1))
-  )
-    return "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs";
-  const period = GEMMA_PERIODS[name];
-  const gemma = period === undefined ? null : unsupportedGemma(architecture, period);
-  return gemma ?? unsupportedRotation(architecture, config.model_type);
+  const model = architectureOf(config);
+  const { scalings = [], unsupported } = familyOf(config).gguf;
+  const { type, truncate } = model.rope_scaling;
+  const problem = unsupported?.(model) ?? null;
+  if (problem !== null) return problem;
+  if (![...SCALINGS, ...scalings].includes(type))
+    return `llama.cpp has no frequencies of the rope_type ${type} for ${config.model_type}`;
+  return type === 'yarn' && !truncate
+    ? 'llama.cpp rounds the bounds of yarn to whole dimensions (truncate true)'
+    : null;
 }
-
-function unsupportedRotation({ rope_scaling }: Architecture, modelType: string): string | null {
-  if (rope_scaling.type === 'llama3' && !['llama', 'mistral', 'mixtral'].includes(modelType))
-    return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${modelType}`;
-  if (rope_scaling.type === 'longrope' && modelType !== 'phi3')
-    return `the rope_type longrope is exported to GGUF for phi3, not for ${modelType}`;
-  if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
-    return 'llama.cpp rounds the bounds of yarn to whole dimensions (truncate true)';
-  return null;
-}
-
-/** Returns why llama.cpp would compute a Gemma otherwise. @param period every layer of this number has no window */
-function unsupportedGemma(model: Architecture, period: number): string | null {
-  const { head_dim, hidden_size, num_attention_heads, num_hidden_layers, layer_windows } = model;
-  if (model.qkv_bias) return 'llama.cpp has no biases for gemma (attention_bias)';
-  if (layer_windows.some((window, layer) => (window === 0) !== ((layer + 1) % period === 0)))
-    return `llama.cpp's gemma has no window in layers whose number is a multiple of ${period}, and layer_types differs`;
-  if (!['none', 'linear'].includes(model.rope_scaling.type))
-    return `llama.cpp scales all layers of gemma by ${model.rope_scaling.type}, not only those without a window`;
-  // The largest models have other scores; llama.cpp knows them by their number of layers.
-  const divisor =
-    num_hidden_layers === LARGEST_GEMMA[period] ? Math.floor(hidden_size / num_attention_heads) : head_dim;
-  if (model.attention_scale !== divisor ** -0.5)
-    return `llama.cpp's gemma needs query_pre_attn_scalar ${divisor}`;
-  return null;
-}
-
-/** Every layer of this number has no window. */
-const GEMMA_PERIODS: Readonly<Record<string, number>> = { gemma3: 6, gemma2: 2 };
-/** Layers of the largest model, by the period of layers without a window. */
-const LARGEST_GEMMA: Readonly<Record<number, number>> = { 6: 62, 2: 46 };
 
 /** Returns the metadata under the name of the architecture. */
 export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata {
@@ -105,6 +47,7 @@ export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata 
     ...(model.positions === 'rope' ? ropeMetadata(model) : []),
     ...experts(model),
     ...(isGemma(model) ? gemmaMetadata(model) : scales(model)),
+    ...(name === 'gptneox' ? ([['use_parallel_residual', bool(model.parallel_residual)]] as const) : []),
   ];
   return entries.map(([key, value]) => [`${name}.${key}`, value]);
 }

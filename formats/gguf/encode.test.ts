@@ -38,6 +38,11 @@ t.test('rows that are rotated together become neighbours, in each head', async (
   t.same(await encoded(biases), [0, 2, 1, 3, 4, 6, 5, 7]);
 });
 
+t.test('queries, keys and values of each head become those of all heads', async (t) => {
+  const rows = { shape: [12, 1], type: 'F32', layout: 'by_kind', headRows: 2 } as const;
+  t.same(await encoded(rows), [0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11]);
+});
+
 t.test("a norm's offset is added to its weights", async (t) => {
   t.same(await encoded({ shape: [3], type: 'F32', layout: 'rows', headRows: 0, offset: 1 }), [1, 2, 3]);
 });

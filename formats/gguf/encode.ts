@@ -73,7 +73,9 @@ function laidOut(
   if (layout === 'rows') return elements;
   if (layout === 'transposed') return transposed(shape, elements);
   const columns = shape[1] ?? 1;
-  return paired(headRows, columns, elements);
+  return layout === 'paired'
+    ? paired(headRows, columns, elements)
+    : byKind(headRows * columns * FP32_BYTES, elements);
 }
 
 async function* paired(
@@ -90,6 +92,13 @@ async function* paired(
     }
     yield result;
   }
+}
+
+/** @param headBytes of the queries, the keys or the values of a head, which are in that order for each head */
+async function* byKind(headBytes: number, elements: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of chunks(elements, headBytes)) pieces.push(piece);
+  for (const kind of [0, 1, 2]) yield* pieces.filter((_, index) => index % 3 === kind);
 }
 
 /** @param shape (out, in) of the result */

@@ -1,7 +1,6 @@
 /** Tensors of a GGUF file: llama.cpp's names, shapes and layouts of a model's parameters and of its adapters. */
 import type { ResolvedModelConfig } from '../../contracts/index.js';
-import { architectureOf, moduleOf } from '../../job-document/index.js';
-import { ggufArchitecture } from './architecture.js';
+import { architectureOf, familyOf, moduleOf, PARTS, type Part } from '../../job-document/index.js';
 import type { GgufTensor, TensorType } from './file.js';
 import { TENSOR_TYPES } from './file.js';
 
@@ -14,15 +13,16 @@ export interface Param {
 /**
  * Order of a tensor's elements. `rows`: that of its parameters. `transposed`: a GPT-2 matrix, stored as (in, out),
  * becomes (out, in). `paired`: rows of queries or keys for llama.cpp's rotation of neighbouring elements. A head of n
- * rows has row i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1.
+ * rows has row i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1. `by_kind`: rows of
+ * queries, keys and values by head become all queries, all keys, all values.
  */
-export type Layout = 'rows' | 'transposed' | 'paired';
+export type Layout = 'rows' | 'transposed' | 'paired' | 'by_kind';
 
 export interface PlannedTensor<P extends Param = Param> extends GgufTensor {
   /** Parameters whose elements follow each other in the tensor. */
   params: readonly P[];
   layout: Layout;
-  /** Rows of a head of a `paired` tensor. */
+  /** Rows of a head of a `paired` or `by_kind` tensor. */
   headRows: number;
   /** Added to each element: llama.cpp has no offset of norms. */
   offset: number;
@@ -39,54 +39,29 @@ export const FILE_TYPES = {
   bf16: { tensor: 'BF16', code: 32 },
 } as const satisfies Record<FileType, { tensor: TensorType; code: number }>;
 
-/** Modules outside of the layers, then of a layer. */
-const MODULES: Readonly<Record<string, string>> = {
-  'model.embed_tokens': 'token_embd',
-  'model.norm': 'output_norm',
-  lm_head: 'output',
-  'transformer.wte': 'token_embd',
-  'transformer.wpe': 'position_embd',
-  'transformer.ln_f': 'output_norm',
+/** Names of the parts; those of experts end in `_exps`. */
+const TENSORS: Readonly<Record<Part, string>> = {
+  embed: 'token_embd',
+  positions: 'position_embd',
+  input_norm: 'attn_norm',
+  qkv: 'attn_qkv',
+  query: 'attn_q',
+  key: 'attn_k',
+  value: 'attn_v',
+  query_norm: 'attn_q_norm',
+  key_norm: 'attn_k_norm',
+  output: 'attn_output',
+  attention_output_norm: 'post_attention_norm',
+  post_attention_norm: 'ffn_norm',
+  router: 'ffn_gate_inp',
+  gate: 'ffn_gate',
+  up: 'ffn_up',
+  gate_up: 'ffn_up',
+  down: 'ffn_down',
+  mlp_output_norm: 'post_ffw_norm',
+  norm: 'output_norm',
+  head: 'output',
 };
-const LAYER_MODULES: Readonly<Record<string, string>> = {
-  input_layernorm: 'attn_norm',
-  'self_attn.q_proj': 'attn_q',
-  'self_attn.k_proj': 'attn_k',
-  'self_attn.v_proj': 'attn_v',
-  'self_attn.qkv_proj': 'attn_qkv',
-  'self_attn.o_proj': 'attn_output',
-  'self_attn.q_norm': 'attn_q_norm',
-  'self_attn.k_norm': 'attn_k_norm',
-  post_attention_layernorm: 'ffn_norm',
-  post_feedforward_layernorm: 'post_ffw_norm',
-  post_self_attn_layernorm: 'post_attention_norm',
-  post_mlp_layernorm: 'post_ffw_norm',
-  'mlp.gate_proj': 'ffn_gate',
-  'mlp.up_proj': 'ffn_up',
-  'mlp.gate_up_proj': 'ffn_up',
-  'mlp.down_proj': 'ffn_down',
-  'mlp.gate': 'ffn_gate_inp',
-  'mlp.experts.gate_proj': 'ffn_gate_exps',
-  'mlp.experts.up_proj': 'ffn_up_exps',
-  'mlp.experts.down_proj': 'ffn_down_exps',
-  'block_sparse_moe.gate': 'ffn_gate_inp',
-  'block_sparse_moe.experts.w1': 'ffn_gate_exps',
-  'block_sparse_moe.experts.w2': 'ffn_down_exps',
-  'block_sparse_moe.experts.w3': 'ffn_up_exps',
-  ln_1: 'attn_norm',
-  'attn.c_attn': 'attn_qkv',
-  'attn.c_proj': 'attn_output',
-  ln_2: 'ffn_norm',
-  'mlp.c_fc': 'ffn_up',
-  'mlp.c_proj': 'ffn_down',
-};
-
-/** Modules of models whose norms stand behind attention and MLP, before them too in some. */
-const OUTPUT_NORMS: Readonly<Record<string, string>> = {
-  post_attention_layernorm: 'post_attention_norm',
-  pre_feedforward_layernorm: 'ffn_norm',
-};
-const WITH_OUTPUT_NORMS = ['olmo2', 'gemma3', 'gemma2'];
 
 const NORM = /_norm\.weight$/;
 const EXPERT = /\.experts\.\d+\./;
@@ -120,7 +95,7 @@ function planned<P extends Param>(
   type: FileType,
 ): PlannedTensor<P> {
   const [{ name: param, shape: stored } = { name, shape: [] }] = params;
-  const layout = layoutOf(config, param, stored);
+  const layout = layoutOf(config, param);
   const own = layout === 'transposed' ? [...stored].reverse() : stored;
   const shape = EXPERT.test(param) ? [params.length, ...own] : own;
   const { head_dim, norm_offset } = architectureOf(config);
@@ -128,41 +103,45 @@ function planned<P extends Param>(
   return { name, shape, type: typeOf(name, shape, type), params, layout, headRows: head_dim, offset };
 }
 
-/** Returns llama.cpp's name of a parameter, such as `blk.0.attn_q.weight` or `blk.0.attn_q.weight.lora_a`. */
-export function tensorName(param: string, config: ResolvedModelConfig): string {
-  const [, factor] = FACTOR.exec(param) ?? [];
-  const weight = param.replace(FACTOR, '.weight');
-  const module = moduleOf(weight).replace(EXPERT, '.experts.');
-  const [, layer, inLayer = ''] = /^(?:model\.layers|transformer\.h)\.(\d+)\.(.*)$/.exec(module) ?? [];
-  const outputs = WITH_OUTPUT_NORMS.includes(ggufArchitecture(config)) ? OUTPUT_NORMS : {};
-  const found = layer === undefined ? MODULES[module] : (outputs[inLayer] ?? LAYER_MODULES[inLayer]);
-  if (found === undefined) throw new Error(`GGUF has no tensor for ${param}`);
-  const name = `${layer === undefined ? '' : `blk.${layer}.`}${found}.${weight.slice(weight.lastIndexOf('.') + 1)}`;
-  return factor === undefined ? name : `${name}.lora_${factor.toLowerCase()}`;
+/** A parameter, or a factor of its adapter. */
+interface NamedParam {
+  part: Part;
+  /** Number of the layer, if the part is in one. */
+  layer: string | undefined;
+  ofExpert: boolean;
+  kind: 'weight' | 'bias';
+  factor: 'A' | 'B' | undefined;
 }
 
-function layoutOf(config: ResolvedModelConfig, param: string, { length }: readonly number[]): Layout {
-  const [, factor] = FACTOR.exec(param) ?? [];
-  switch (config.model_type) {
-    case 'gpt2':
-      return factor === undefined && length === 2 && /\.h\.\d+\./.test(param) ? 'transposed' : 'rows';
-    case 'llama':
-    case 'mistral':
-    case 'mixtral':
-    case 'smollm3':
-    case 'granite':
-      return /\.(q|k)_proj\./.test(param) && factor !== 'A' ? 'paired' : 'rows';
-    case 'qwen2':
-    case 'qwen3':
-    case 'olmo2':
-    case 'olmo3':
-    case 'qwen3_moe':
-    case 'gemma3_text':
-    case 'gemma2':
-    case 'phi3':
-    case 'glm4':
-      return 'rows';
-  }
+function namedParam(param: string, config: ResolvedModelConfig): NamedParam {
+  const factor = FACTOR.exec(param)?.[1] as NamedParam['factor'];
+  const name = param.replace(FACTOR, '.weight');
+  const module = moduleOf(name).replaceAll(/(?<=\.)\d+(?=\.)/g, '{}');
+  const found = Object.entries(familyOf(config).params.modules).find(([, one]) => one === module);
+  if (found === undefined) throw new Error(`GGUF has no tensor for ${param}`);
+  return {
+    part: found[0] as Part,
+    layer: /\.(\d+)\./.exec(name)?.[1],
+    ofExpert: EXPERT.test(name),
+    kind: name.endsWith('.bias') ? 'bias' : 'weight',
+    factor,
+  };
+}
+
+/** Returns llama.cpp's name of a parameter, such as `blk.0.attn_q.weight` or `blk.0.attn_q.weight.lora_a`. */
+export function tensorName(param: string, config: ResolvedModelConfig): string {
+  const { part, layer, ofExpert, kind, factor } = namedParam(param, config);
+  const module = `${layer === undefined ? '' : `blk.${layer}.`}${TENSORS[part]}${ofExpert ? '_exps' : ''}`;
+  return `${module}.${kind}${factor === undefined ? '' : `.lora_${factor.toLowerCase()}`}`;
+}
+
+function layoutOf(config: ResolvedModelConfig, param: string): Layout {
+  const { part, kind, factor } = namedParam(param, config);
+  const { params, gguf } = familyOf(config);
+  if (params.in_first && PARTS[part].kind === 'linear' && kind === 'weight' && factor === undefined)
+    return 'transposed';
+  if (part === 'qkv' && architectureOf(config).qkv_by_head && factor !== 'A') return 'by_kind';
+  return gguf.pairs && (part === 'query' || part === 'key') && factor !== 'A' ? 'paired' : 'rows';
 }
 
 /** Rows that are no whole number of blocks are fp16, as in llama.cpp's own files. */

@@ -20,7 +20,10 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const attention = attentionMemory(sizes, qkv);
   const mlp = mlpMemory(sizes, qkv);
   const changesOutputs =
-    model.residual_dropout > 0 || model.residual_scale !== 1 || sizes.hasPart('mlp_output_norm');
+    model.residual_dropout > 0 ||
+    model.residual_scale !== 1 ||
+    model.parallel_residual ||
+    sizes.hasPart('mlp_output_norm');
   const streams = (changesOutputs ? 3 : 2) * sizes.tensor(hidden);
   const norms = LAYER_NORMS.filter((part) => sizes.hasPart(part)).length;
   const normGradients = trainsNorms(sizes) ? (model.norm === 'layer' ? 8 : 4) * hidden : 0;

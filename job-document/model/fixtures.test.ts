@@ -65,7 +65,7 @@ t.test('parameters are about in the order of the forward pass', async (t) => {
     'mlp.c_proj.bias',
   ]);
   t.strictSame(names('gpt2').slice(-2), ['transformer.ln_f.weight', 'transformer.ln_f.bias']);
-  t.strictSame(names('qwen3-biases').slice(0, 15), [
+  t.strictSame(names('qwen3_biases').slice(0, 15), [
     'model.embed_tokens.weight',
     'input_layernorm.weight',
     'self_attn.q_proj.weight',

@@ -15,8 +15,10 @@ import type {
 import { nearestName } from '../../contracts/nearest-name.js';
 import { fieldError } from '../common/field-error.js';
 import { FAMILIES, familyOf, MODEL_TYPES, type ModelType } from './families/families.js';
+import type { Family } from './families/family.js';
+import { FIELDS } from './families/fields.js';
 import { readCommon } from './harmless.js';
-import { ConfigReader, type FieldFact } from './reader.js';
+import { ConfigReader, type FieldFact, type FieldSchema } from './reader.js';
 import { checkShapes } from './shape-rules.js';
 
 interface ImportedConfig {
@@ -51,9 +53,32 @@ export function importConfig(document: ModelConfig | Readonly<Record<string, unk
 
 /** Returns the fields of a family's `config.json`, for docs/models.md. */
 export function fieldsOf(type: ModelType): FieldFact[] {
+  const { facts, family } = emptyRead(type);
+  return facts.map((fact) => ({ ...fact, schema: schemaOf(family, fact.name, fact) }));
+}
+
+/** Returns the schema of each field of a configuration with every field. */
+export function configSchema(type: ModelType): Record<string, FieldSchema> {
+  const { facts, family, config } = emptyRead(type);
+  const factOf = new Map(facts.map((fact) => [fact.name, fact]));
+  return Object.fromEntries(
+    Object.keys(config).map((name) => [name, schemaOf(family, name, factOf.get(name))]),
+  );
+}
+
+export function describedFamily(type: ModelType): string {
+  return FAMILIES[type].description;
+}
+
+/** Reads a configuration without fields: the reader learns all of them. */
+function emptyRead(type: ModelType): { facts: FieldFact[]; family: Family; config: ResolvedModelConfig } {
   const reader = new ConfigReader({});
-  FAMILIES[type].read(reader);
-  return reader.facts;
+  const family = FAMILIES[type] as Family;
+  return { config: family.read(reader), facts: reader.facts, family };
+}
+
+function schemaOf({ fields }: Family, name: string, fact: FieldFact | undefined): FieldSchema {
+  return { ...fact?.schema, ...(fields?.[name] ?? FIELDS[name]) };
 }
 
 /** Returns the dotted paths of a configuration's fields that are not integers by type. */

@@ -5,6 +5,16 @@ import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
 import { isWithin, type Range, rangeText } from './range.js';
 
+/** The parts of a JSON schema that describe a field. */
+export interface FieldSchema {
+  type?: string | readonly string[];
+  oneOf?: readonly FieldSchema[];
+  $ref?: string;
+  items?: FieldSchema;
+  enum?: readonly unknown[];
+  description?: string;
+}
+
 /** Documentation of a field: a row of the tables of docs/models.md. */
 export interface FieldFact {
   /** Dotted path. */
@@ -14,6 +24,8 @@ export interface FieldFact {
   type: string;
   /** Default of an absent field; null for a required one. */
   fallback: string | null;
+  /** Of the field's value in a configuration with every field. */
+  schema: FieldSchema;
 }
 
 /** `fallbackText` describes how `fallback` was computed. */
@@ -69,12 +81,12 @@ export class ConfigReader {
   /** Returns undefined for an absent field. */
   optionalNumber(name: string, range: Range): number | undefined {
     if (this.has(name)) return this.number(name, { ...range, fallbackText: 'computed' });
-    this.learn(name, { fallbackText: 'computed' }, rangeText('number', range));
+    this.learn(name, { fallbackText: 'computed' }, rangeText('number', range), { type: 'number' });
     return undefined;
   }
 
   flag(name: string, fallback: boolean): boolean {
-    this.learn(name, { fallback }, 'boolean');
+    this.learn(name, { fallback }, 'boolean', { type: 'boolean' });
     const value = this.value(name);
     if (value === undefined || typeof value === 'boolean') return value ?? fallback;
     this.fail(name, 'wrong_type', 'must be a boolean');
@@ -88,7 +100,9 @@ export class ConfigReader {
   ): T {
     const { values, why } = options;
     const names = Object.keys(values);
-    this.learn(name, options, names.map((one) => `\`${one}\``).join(', '));
+    const meanings = [...new Set(Object.values(values))].sort();
+    const text = names.map((one) => `\`${one}\``).join(', ');
+    this.learn(name, options, text, { type: 'string', enum: meanings });
     const value = this.value(name, options.aliases) ?? options.fallback;
     const standIn = Object.values(values)[0] as T;
     if (value === undefined) this.fail(name, 'missing_field', `${name} is required`);
@@ -126,7 +140,9 @@ export class ConfigReader {
 
   /** Reads a list with entries out of `values`; undefined when it is absent. */
   list<T extends string | number>(name: string, values: readonly T[], why: string): T[] | undefined {
-    this.learn(name, { fallbackText: 'computed' }, `list of ${values.map((one) => `\`${one}\``).join(', ')}`);
+    const text = `list of ${values.map((one) => `\`${one}\``).join(', ')}`;
+    const items = { type: typeof values[0] === 'number' ? 'integer' : 'string', enum: values };
+    this.learn(name, { fallbackText: 'computed' }, text, { type: 'array', items });
     const value = this.value(name);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
@@ -144,7 +160,8 @@ export class ConfigReader {
 
   /** Reads a required list of numbers. */
   numbers(name: string, length: number, range: Range): number[] {
-    this.learn(name, {}, rangeText(`list of ${length} numbers`, range));
+    const schema = { type: 'array', items: { type: 'number' } };
+    this.learn(name, {}, rangeText(`list of ${length} numbers`, range), schema);
     const value = this.value(name);
     if (value === undefined) this.fail(name, 'missing_field', `${name} is required`);
     else if (!Array.isArray(value)) this.fail(name, 'wrong_type', 'must be a list of numbers');
@@ -229,7 +246,7 @@ export class ConfigReader {
     isOne: (value: unknown) => boolean,
   ): number | null {
     if (this.given[name] !== null) return this.numeric(name, options, type, isOne);
-    this.learn(name, options, rangeText(type, options));
+    this.learnNumber(name, options, type);
     return null;
   }
 
@@ -239,7 +256,7 @@ export class ConfigReader {
     type: string,
     isOne: (value: unknown) => boolean,
   ): number | null {
-    this.learn(name, options, rangeText(type, options));
+    this.learnNumber(name, options, type);
     const value = this.value(name, options.aliases);
     const standIn = options.fallback ?? options.min ?? 1;
     if (value === undefined) {
@@ -271,12 +288,18 @@ export class ConfigReader {
     return this.given[first];
   }
 
-  private learn(name: string, options: Options<unknown>, type: string): void {
+  /** @param type `integer` or `number`, then perhaps `or null` */
+  private learnNumber(name: string, options: Numeric<number | null>, type: string): void {
+    const types = type.split(' or ');
+    this.learn(name, options, rangeText(type, options), { type: types.length === 1 ? type : types });
+  }
+
+  private learn(name: string, options: Options<unknown>, type: string, schema: FieldSchema): void {
     this.known.add(name);
     const { fallback, fallbackText, aliases = [] } = options;
     const text = fallbackText ?? (fallback === undefined ? null : JSON.stringify(fallback));
     const path = [...this.at.split('/').slice(1), name].join('.');
-    this.facts.push({ name: path, aliases, type, fallback: text });
+    this.facts.push({ name: path, aliases, type, fallback: text, schema });
   }
 }
 

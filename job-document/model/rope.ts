@@ -85,6 +85,7 @@ export function readTheta(
 
 /**
  * Reads the share of a head's elements that are rotated, beside or within the section of rotary positions.
+ * @param name of the field beside the section
  * @returns also the number of these elements
  */
 export function readRotaryShare(
@@ -92,10 +93,11 @@ export function readRotaryShare(
   section: ConfigReader | null,
   headDim: number,
   fallback: number,
+  name = 'partial_rotary_factor',
 ): { share: number; rotaryDim: number } {
-  const name = 'partial_rotary_factor';
   const options = { above: 0, max: 1, fallback, isWrittenBeside: true };
-  const share = readInEither(reader, section, { within: name, beside: name }, options);
+  const names = { within: 'partial_rotary_factor', beside: name };
+  const share = readInEither(reader, section, names, options);
   const rotaryDim = rotatedElements(headDim, share);
   if ((rotaryDim < 2 || rotaryDim % 2 !== 0) && reader.isSound('head_dim', name))
     reader.fail(

@@ -61,6 +61,12 @@ const experts = {
   'model.experts_per_token': 2,
   'model.router_aux_loss_coef': 0.1,
 };
+const neox = {
+  'model.naming': 'gpt_neox',
+  'model.norm': 'layer',
+  'model.mlp': 'gelu',
+  'model.num_key_value_heads': tiny.model.num_attention_heads,
+};
 const scaling = tiny.model.rope_scaling;
 const llama3 = {
   'model.rope_scaling': { ...scaling, type: 'llama3', factor: 4, original_max_position_embeddings: 16 },
@@ -199,6 +205,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   ],
   [{ 'model.layer_rope': [2, 1] }, { 'model.local_rope_theta': 100 }],
   [{ 'model.qk_norm': true }, { 'model.qk_norm_scope': 'all' }],
+  [neox, { 'model.qkv_by_head': true, 'model.parallel_residual': true }],
   [{ precision: 'bf16', 'model.embedding_scale': 1.1 }, { 'model.rounds_embedding_scale': true }],
   [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
   [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],

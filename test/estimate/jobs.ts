@@ -1,4 +1,6 @@
 import type { JobSpec } from '../../contracts/index.js';
+import { MODEL_TYPES } from '../../job-document/index.js';
+import { firstModel } from '../support/families.js';
 
 export const MODEL = {
   model_type: 'llama',
@@ -19,6 +21,15 @@ const GPT2 = {
   n_layer: 3,
   n_head: 6,
 } as const;
+
+/** A job of each family, and one with a quantized base. */
+const FAMILIES = MODEL_TYPES.flatMap((type) => {
+  const config = firstModel(type, { ...SIZES, num_attention_heads: 12 });
+  return [
+    [type, { model: { config } }],
+    [`LoRA over ${type} in NF4`, { model: { config, quantization: 'nf4' }, train: { adapter: { rank: 4 } } }],
+  ];
+});
 
 /** Jobs that differ in everything that affects memory. Each has at least three buckets. */
 export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
@@ -159,70 +170,6 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     train: { adapter: {} },
     zero: { expert_parallel_size: 2 },
   },
-  'Llama with biases and scaled positions': {
-    model: {
-      config: {
-        ...MODEL,
-        attention_bias: true,
-        mlp_bias: true,
-        rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 },
-      },
-    },
-  },
-  'Qwen2 with a window': {
-    model: {
-      config: {
-        ...SIZES,
-        model_type: 'qwen2',
-        use_sliding_window: true,
-        sliding_window: 5,
-        max_window_layers: 1,
-      },
-    },
-  },
-  'OLMo 3': {
-    model: {
-      config: {
-        ...SIZES,
-        model_type: 'olmo3',
-        layer_types: ['sliding_attention', 'sliding_attention', 'full_attention'],
-        rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
-      },
-    },
-  },
-  'Gemma 3': {
-    model: {
-      config: {
-        ...SIZES,
-        model_type: 'gemma3_text',
-        head_dim: 32,
-        num_key_value_heads: 2,
-        sliding_window: 5,
-      },
-    },
-  },
-  'Gemma 2': {
-    model: { config: { ...SIZES, model_type: 'gemma2', head_dim: 32, num_key_value_heads: 2 } },
-  },
-  'Phi-3 with rotary positions in part of a head': {
-    model: {
-      config: {
-        ...SIZES,
-        model_type: 'phi3',
-        partial_rotary_factor: 0.5,
-        resid_pdrop: 0.1,
-        sliding_window: 16,
-      },
-    },
-  },
-  'GLM-4': { model: { config: { ...SIZES, model_type: 'glm4', head_dim: 32 } } },
-  'LoRA over a GLM-4 in NF4': {
-    model: { config: { ...SIZES, model_type: 'glm4', head_dim: 32 }, quantization: 'nf4' },
-    train: { adapter: { rank: 4 } },
-  },
-  'Granite with its factors': {
-    model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
-  },
   'Qwen3, activation checkpointing': {
     model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
     train: { activation_checkpointing: true },
@@ -258,4 +205,5 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     train: { optimizer: { type: 'adagrad' } },
     zero: { reduce_dtype: 'fp32' },
   },
+  ...Object.fromEntries(FAMILIES),
 };

@@ -9,8 +9,22 @@ import { pythonGenerators } from '../python-client/generate.mjs';
 import { runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { compiledDir, inRoot } from './paths.mjs';
+import { bundledText } from './programs.mjs';
 
 const CONTRACT = 'contracts/openapi/openapi.yaml';
+
+/**
+ * Schemas of the configurations of model families, from the families' files. The files are bundled without a check of
+ * their types, because these schemas are a source of the types.
+ */
+async function modelSchemas() {
+  const { stringifyYaml } = await import('@redocly/openapi-core');
+  const text = await bundledText('tools/contract/model-schemas.ts');
+  const code = Buffer.from(text).toString('base64');
+  const module = await import(`data:text/javascript;base64,${code}`);
+  const schemas = stringifyYaml(module.modelSchemas(), { lineWidth: 140, noRefs: true });
+  return `# Generated from job-document/model/families/ by \`npm run generate\`; change it there.\n${schemas}`;
+}
 
 /** The HTTP contract bundled from contracts/openapi/, with the annotations of the job document. */
 async function annotatedContract() {
@@ -65,8 +79,12 @@ const documentation = (page, module, render) => ({
   make: () => markedPart(page, module, render),
 });
 
-/** The HTTP contract, its types and the defaults of the job document, each generated from the previous one. */
+/**
+ * Schemas of model families, the HTTP contract, its types and the defaults of the job document, each generated from the
+ * previous one.
+ */
 export const contractGenerators = [
+  { file: 'contracts/openapi/schemas/model-families.yaml', make: modelSchemas },
   { file: 'openapi.yaml', make: openapiDocument },
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
   { file: 'contracts/generated/job-defaults.ts', make: jobDefaults },

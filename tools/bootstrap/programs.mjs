@@ -56,6 +56,15 @@ async function bundle(entries, folder) {
   }
 }
 
+/** Bundles one module in memory, without a check of its types. */
+export async function bundledText(file) {
+  const { rolldown } = await import('rolldown');
+  const build = await rolldown({ input: inRoot(file), platform: 'node' });
+  const { output } = await build.generate({ format: 'esm' });
+  await build.close();
+  return output[0].code;
+}
+
 /**
  * Bundles each program and each thread with the packages that it imports to dist/. A bundled rank loads in about half
  * the processor time. Their main modules are files named main.ts or …-main.ts. Types are checked by the compiler

@@ -1,33 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parse } from 'yaml';
-import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../job-document/index.js';
-import { projectRoot } from '../../platform/process/root.js';
-
-/** The parts of a JSON schema that openapi.yaml uses for the configuration of a family. */
-interface Schema {
-  $ref?: string;
-  allOf?: Schema[];
-  description?: string;
-  enum?: string[];
-  properties?: Record<string, Schema>;
-}
-
-type Schemas = Record<string, Schema>;
-
-function propertiesOf(schema: Schema, schemas: Schemas): Record<string, Schema> {
-  const name = schema.$ref?.split('/').at(-1);
-  const parts = [...(name ? [schemas[name] ?? {}] : []), ...(schema.allOf ?? [])];
-  return Object.assign({}, ...parts.map((part) => propertiesOf(part, schemas)), schema.properties);
-}
-
-/** The fields of a family, by its schema. */
-function fieldsOfSchema(type: ModelType, schemas: Schemas): Record<string, Schema> {
-  const all = Object.values(schemas).map((schema) => propertiesOf(schema, schemas));
-  const [found] = all.filter(({ model_type }) => model_type?.enum?.join() === type);
-  if (found === undefined) throw new Error(`openapi.yaml has no schema of ${type}`);
-  return found;
-}
+import {
+  describedFamily,
+  type FieldFact,
+  fieldsOf,
+  MODEL_TYPES,
+  type ModelType,
+} from '../../job-document/index.js';
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
@@ -58,27 +35,23 @@ function defaultsOf(name: string, types: readonly ModelType[]): string {
   return groups.map(([text, facts]) => `${text} (${code(facts.map(({ type }) => type))})`).join(', ');
 }
 
-function table(types: readonly ModelType[], schemas: Schemas): string {
+function table(types: readonly ModelType[]): string {
   const facts = new Map(types.flatMap(fieldsOf).map((fact) => [fact.name, fact]));
-  const properties = Object.assign({}, ...types.map((type) => fieldsOfSchema(type, schemas))) as Record<
-    string,
-    Schema
-  >;
   const rows = [...facts.values()].map(
-    ({ name, aliases, type }) =>
-      `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${properties[name]?.description ?? ''} |`,
+    ({ name, aliases, type, schema }) =>
+      `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${schema.description ?? ''} |`,
   );
   return [`### ${code(types)}\n`, '| field | type | default | meaning |', '|---|---|---|---|', ...rows].join(
     '\n',
   );
 }
 
-/** The fields of each family as Markdown, from the requirements of the import. */
+function familyTable(): string {
+  const rows = MODEL_TYPES.map((type) => `| \`${type}\` | ${describedFamily(type)} |`);
+  return ['| `model_type` | family |', '|---|---|', ...rows].join('\n');
+}
+
+/** The families and their fields as Markdown, from their files and the requirements of the import. */
 export function renderModelTables(): string {
-  const document = parse(readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8')) as {
-    components: { schemas: Schemas };
-  };
-  return tablesOf(MODEL_TYPES)
-    .map((types) => table(types, document.components.schemas))
-    .join('\n\n');
+  return [familyTable(), ...tablesOf(MODEL_TYPES).map(table)].join('\n\n');
 }

@@ -52,43 +52,6 @@ class ResolvedGpt2Config(_ResolvedGpt2ConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-class _DecoderSizesRequired(TypedDict):
-    hidden_size: int
-    """Width of the residual stream."""
-    intermediate_size: int
-    """Width inside the MLP; even."""
-    num_hidden_layers: int
-    """Number of transformer layers."""
-    num_attention_heads: int
-    """Number of query heads."""
-    num_key_value_heads: int
-    """Number of key and value heads; it divides `num_attention_heads`."""
-    head_dim: int
-    """Width of one head; even."""
-    vocab_size: int
-    """Size of the vocabulary."""
-    max_position_embeddings: int
-    """Maximum sequence length of the model."""
-    rms_norm_eps: float
-    """Epsilon of RMSNorm."""
-    rope_theta: float
-    """Base of the rotary frequencies."""
-    tie_word_embeddings: bool
-    """Input and output embedding share one matrix."""
-    initializer_range: float
-    """Standard deviation of the initial weights."""
-    attention_dropout: float
-    """Dropout of the attention probabilities in training."""
-
-
-
-class DecoderSizes(_DecoderSizesRequired, total=False):
-    """Common fields of the families with RMSNorm, rotary positions and a gate in the MLP."""
-    bos_token_id: TokenIds
-    eos_token_id: TokenIds
-    pad_token_id: TokenIds
-
-
 class _RopeScalingRequired(TypedDict):
     rope_type: Literal["linear", "llama3", "yarn", "longrope"]
     """Kind of scaling."""
@@ -125,78 +88,38 @@ class RopeScaling(_RopeScalingRequired, total=False):
     """`longrope`: divisors of the frequencies for longer sequences."""
 
 
-class _DecoderFieldsRequired(TypedDict):
-    hidden_size: int
-    """Width of the residual stream."""
-    intermediate_size: int
-    """Width inside the MLP; even."""
-    num_hidden_layers: int
-    """Number of transformer layers."""
-    num_attention_heads: int
-    """Number of query heads."""
-    num_key_value_heads: int
-    """Number of key and value heads; it divides `num_attention_heads`."""
-    head_dim: int
-    """Width of one head; even."""
-    vocab_size: int
-    """Size of the vocabulary."""
-    max_position_embeddings: int
-    """Maximum sequence length of the model."""
-    rms_norm_eps: float
-    """Epsilon of RMSNorm."""
-    rope_theta: float
-    """Base of the rotary frequencies."""
-    tie_word_embeddings: bool
-    """Input and output embedding share one matrix."""
-    initializer_range: float
-    """Standard deviation of the initial weights."""
-    attention_dropout: float
-    """Dropout of the attention probabilities in training."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-
-
-
-class DecoderFields(_DecoderFieldsRequired, total=False):
-    """Common fields of the families with SwiGLU and any scaling of rotary frequencies."""
-    bos_token_id: TokenIds
-    eos_token_id: TokenIds
-    pad_token_id: TokenIds
-
-
 class _ResolvedLlamaConfigRequired(TypedDict):
-    hidden_size: int
-    """Width of the residual stream."""
-    intermediate_size: int
-    """Width inside the MLP; even."""
-    num_hidden_layers: int
-    """Number of transformer layers."""
-    num_attention_heads: int
-    """Number of query heads."""
-    num_key_value_heads: int
-    """Number of key and value heads; it divides `num_attention_heads`."""
-    head_dim: int
-    """Width of one head; even."""
-    vocab_size: int
-    """Size of the vocabulary."""
-    max_position_embeddings: int
-    """Maximum sequence length of the model."""
-    rms_norm_eps: float
-    """Epsilon of RMSNorm."""
-    rope_theta: float
-    """Base of the rotary frequencies."""
-    tie_word_embeddings: bool
-    """Input and output embedding share one matrix."""
-    initializer_range: float
-    """Standard deviation of the initial weights."""
-    attention_dropout: float
-    """Dropout of the attention probabilities in training."""
-    hidden_act: Literal["silu"]
-    """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
     model_type: Literal["llama"]
     """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
     attention_bias: bool
     """The projections of attention have biases."""
     mlp_bias: bool
@@ -212,6 +135,8 @@ class ResolvedLlamaConfig(_ResolvedLlamaConfigRequired, total=False):
 
 
 class _ResolvedMistralConfigRequired(TypedDict):
+    model_type: Literal["mistral"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -232,6 +157,7 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -240,9 +166,6 @@ class _ResolvedMistralConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["mistral"]
-    """The model family."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
 
@@ -256,6 +179,8 @@ class ResolvedMistralConfig(_ResolvedMistralConfigRequired, total=False):
 
 
 class _ResolvedQwen2ConfigRequired(TypedDict):
+    model_type: Literal["qwen2"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -276,6 +201,7 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -284,9 +210,6 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["qwen2"]
-    """The model family."""
     use_sliding_window: bool
     """Layers have the sliding window."""
     sliding_window: Optional[int]
@@ -306,6 +229,8 @@ class ResolvedQwen2Config(_ResolvedQwen2ConfigRequired, total=False):
 
 
 class _ResolvedQwen3ConfigRequired(TypedDict):
+    model_type: Literal["qwen3"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -326,6 +251,7 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -334,9 +260,6 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["qwen3"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
     use_sliding_window: bool
@@ -358,6 +281,8 @@ class ResolvedQwen3Config(_ResolvedQwen3ConfigRequired, total=False):
 
 
 class _ResolvedMixtralConfigRequired(TypedDict):
+    model_type: Literal["mixtral"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -378,6 +303,7 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -386,9 +312,6 @@ class _ResolvedMixtralConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["mixtral"]
-    """The model family."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
     num_local_experts: int
@@ -410,6 +333,8 @@ class ResolvedMixtralConfig(_ResolvedMixtralConfigRequired, total=False):
 
 
 class _ResolvedSmollm3ConfigRequired(TypedDict):
+    model_type: Literal["smollm3"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -430,6 +355,7 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -438,9 +364,6 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["smollm3"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
     mlp_bias: bool
@@ -466,6 +389,8 @@ class ResolvedSmollm3Config(_ResolvedSmollm3ConfigRequired, total=False):
 
 
 class _ResolvedGraniteConfigRequired(TypedDict):
+    model_type: Literal["granite"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -486,6 +411,7 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -494,9 +420,6 @@ class _ResolvedGraniteConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["granite"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
     mlp_bias: bool
@@ -520,6 +443,8 @@ class ResolvedGraniteConfig(_ResolvedGraniteConfigRequired, total=False):
 
 
 class _ResolvedOlmo2ConfigRequired(TypedDict):
+    model_type: Literal["olmo2"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -540,6 +465,7 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -548,9 +474,6 @@ class _ResolvedOlmo2ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["olmo2"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
 
@@ -564,6 +487,8 @@ class ResolvedOlmo2Config(_ResolvedOlmo2ConfigRequired, total=False):
 
 
 class _ResolvedOlmo3ConfigRequired(TypedDict):
+    model_type: Literal["olmo3"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -584,6 +509,7 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -592,9 +518,6 @@ class _ResolvedOlmo3ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["olmo3"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
     sliding_window: int
@@ -613,6 +536,8 @@ class ResolvedOlmo3Config(_ResolvedOlmo3ConfigRequired, total=False):
 
 
 class _ResolvedQwen3MoeConfigRequired(TypedDict):
+    model_type: Literal["qwen3_moe"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -633,6 +558,7 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -641,9 +567,6 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["qwen3_moe"]
-    """The model family."""
     attention_bias: bool
     """The projections of attention have biases."""
     use_sliding_window: bool
@@ -656,12 +579,12 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Number of experts."""
     num_experts_per_tok: int
     """Number of experts to which each token is sent."""
-    norm_topk_prob: Literal[True]
-    """The probabilities of the chosen experts are divided by their sum; must be true."""
     output_router_logits: bool
     """The auxiliary loss is part of the loss."""
     router_aux_loss_coef: float
     """Factor of the auxiliary loss."""
+    norm_topk_prob: Literal[True]
+    """The probabilities of the chosen experts are divided by their sum; must be true."""
 
 
 
@@ -673,96 +596,48 @@ class ResolvedQwen3MoeConfig(_ResolvedQwen3MoeConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
-class _GemmaFieldsRequired(TypedDict):
-    hidden_size: int
-    """Width of the residual stream."""
-    intermediate_size: int
-    """Width inside the MLP; even."""
-    num_hidden_layers: int
-    """Number of transformer layers."""
-    num_attention_heads: int
-    """Number of query heads."""
-    num_key_value_heads: int
-    """Number of key and value heads; it divides `num_attention_heads`."""
-    head_dim: int
-    """Width of one head; even."""
-    vocab_size: int
-    """Size of the vocabulary."""
-    max_position_embeddings: int
-    """Maximum sequence length of the model."""
-    rms_norm_eps: float
-    """Epsilon of RMSNorm."""
-    rope_theta: float
-    """Base of the rotary frequencies."""
-    tie_word_embeddings: bool
-    """Input and output embedding share one matrix."""
-    initializer_range: float
-    """Standard deviation of the initial weights."""
-    attention_dropout: float
-    """Dropout of the attention probabilities in training."""
-    rope_scaling: Optional[RopeScaling]
-    attention_bias: bool
-    """The projections of attention have biases."""
-    hidden_activation: Literal["gelu_pytorch_tanh"]
-    """The activation of the gate in the MLP."""
-    query_pre_attn_scalar: float
-    """Attention's scores are divided by its square root."""
-    sliding_window: int
-    """Number of tokens that a query attends to, including itself."""
-    layer_types: List[Literal["full_attention", "sliding_attention"]]
-    """Kind of attention of each layer."""
-
-
-
-class GemmaFields(_GemmaFieldsRequired, total=False):
-    """Common fields of Gemma 2 and 3."""
-    bos_token_id: TokenIds
-    eos_token_id: TokenIds
-    pad_token_id: TokenIds
-
-
 class _ResolvedGemma3ConfigRequired(TypedDict):
-    hidden_size: int
-    """Width of the residual stream."""
-    intermediate_size: int
-    """Width inside the MLP; even."""
-    num_hidden_layers: int
-    """Number of transformer layers."""
-    num_attention_heads: int
-    """Number of query heads."""
-    num_key_value_heads: int
-    """Number of key and value heads; it divides `num_attention_heads`."""
-    head_dim: int
-    """Width of one head; even."""
-    vocab_size: int
-    """Size of the vocabulary."""
-    max_position_embeddings: int
-    """Maximum sequence length of the model."""
-    rms_norm_eps: float
-    """Epsilon of RMSNorm."""
-    rope_theta: float
-    """Base of the rotary frequencies."""
-    tie_word_embeddings: bool
-    """Input and output embedding share one matrix."""
-    initializer_range: float
-    """Standard deviation of the initial weights."""
-    attention_dropout: float
-    """Dropout of the attention probabilities in training."""
-    rope_scaling: Optional[RopeScaling]
-    attention_bias: bool
-    """The projections of attention have biases."""
-    hidden_activation: Literal["gelu_pytorch_tanh"]
-    """The activation of the gate in the MLP."""
-    query_pre_attn_scalar: float
-    """Attention's scores are divided by its square root."""
-    sliding_window: int
-    """Number of tokens that a query attends to, including itself."""
-    layer_types: List[Literal["full_attention", "sliding_attention"]]
-    """Kind of attention of each layer."""
     model_type: Literal["gemma3_text"]
     """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     rope_local_base_freq: float
     """Base of the rotary frequencies of layers with the window."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    hidden_activation: Literal["gelu_pytorch_tanh"]
+    """The activation of the gate in the MLP."""
+    query_pre_attn_scalar: float
+    """Attention's scores are divided by its square root."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
 
 
 
@@ -774,6 +649,8 @@ class ResolvedGemma3Config(_ResolvedGemma3ConfigRequired, total=False):
 
 
 class _ResolvedGemma2ConfigRequired(TypedDict):
+    model_type: Literal["gemma2"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -794,13 +671,13 @@ class _ResolvedGemma2ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
-    rope_scaling: Optional[RopeScaling]
     attention_bias: bool
     """The projections of attention have biases."""
     hidden_activation: Literal["gelu_pytorch_tanh"]
@@ -811,8 +688,6 @@ class _ResolvedGemma2ConfigRequired(TypedDict):
     """Number of tokens that a query attends to, including itself."""
     layer_types: List[Literal["full_attention", "sliding_attention"]]
     """Kind of attention of each layer."""
-    model_type: Literal["gemma2"]
-    """The model family."""
     attn_logit_softcapping: Optional[float]
     """Soft cap of attention's scores; null: none."""
     final_logit_softcapping: Optional[float]
@@ -847,6 +722,8 @@ class LongropeScaling(_LongropeScalingRequired, total=False):
 
 
 class _ResolvedPhi3ConfigRequired(TypedDict):
+    model_type: Literal["phi3"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -867,21 +744,19 @@ class _ResolvedPhi3ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[LongropeScaling]
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    original_max_position_embeddings: int
+    """The longest sequence of the original training, for `rope_scaling`."""
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
     """Standard deviation of the initial weights."""
     attention_dropout: float
     """Dropout of the attention probabilities in training."""
-    model_type: Literal["phi3"]
-    """The model family."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[LongropeScaling]
-    partial_rotary_factor: float
-    """Share of the elements of a head that have rotary positions, the first ones."""
-    original_max_position_embeddings: int
-    """The longest sequence of the original training, for `rope_scaling`."""
     resid_pdrop: float
     """Dropout of a block's addition to the residual stream in training."""
     sliding_window: Optional[int]
@@ -897,6 +772,8 @@ class ResolvedPhi3Config(_ResolvedPhi3ConfigRequired, total=False):
 
 
 class _ResolvedGlm4ConfigRequired(TypedDict):
+    model_type: Literal["glm4"]
+    """The model family."""
     hidden_size: int
     """Width of the residual stream."""
     intermediate_size: int
@@ -917,6 +794,9 @@ class _ResolvedGlm4ConfigRequired(TypedDict):
     """Epsilon of RMSNorm."""
     rope_theta: float
     """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
     tie_word_embeddings: bool
     """Input and output embedding share one matrix."""
     initializer_range: float
@@ -925,11 +805,6 @@ class _ResolvedGlm4ConfigRequired(TypedDict):
     """Dropout of the attention probabilities in training."""
     hidden_act: Literal["silu"]
     """The activation of the MLP."""
-    rope_scaling: Optional[RopeScaling]
-    model_type: Literal["glm4"]
-    """The model family."""
-    partial_rotary_factor: float
-    """Share of the elements of a head that have rotary positions, the first ones."""
     attention_bias: bool
     """The projections of attention have biases."""
 
@@ -937,6 +812,53 @@ class _ResolvedGlm4ConfigRequired(TypedDict):
 
 class ResolvedGlm4Config(_ResolvedGlm4ConfigRequired, total=False):
     """GLM-4-0414, dense: norms before and behind attention and MLP, rotary positions in part of a
+    head."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedGptNeoxConfigRequired(TypedDict):
+    model_type: Literal["gpt_neox"]
+    """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    hidden_act: Literal["gelu", "gelu_new"]
+    """The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh."""
+    use_parallel_residual: bool
+    """The MLP reads the layer's input, not the stream after attention."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    rotary_emb_base: float
+    """Base of the rotary frequencies."""
+    rotary_pct: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    rope_scaling: Optional[RopeScaling]
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_dropout: float
+    """Dropout of the embeddings and of a block's addition to the residual stream."""
+    layer_norm_eps: float
+    """Epsilon of LayerNorm."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+
+
+
+class ResolvedGptNeoxConfig(_ResolvedGptNeoxConfigRequired, total=False):
+    """GPT-NeoX and Pythia: attention and MLP read the same stream, rotary positions in part of a
     head."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
@@ -4477,7 +4399,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -4562,7 +4484,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -3,7 +3,7 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import type { ConfigReader } from '../reader.js';
 import type { RopeConfig } from '../rope.js';
 import { DECODER_PARAMS, decoderArchitecture, readDecoderSizes } from './decoder.js';
-import type { ConfigOf } from './family.js';
+import type { ConfigOf, Family } from './family.js';
 import { layerWindows, readLayerTypes } from './layer-types.js';
 import { LIMITS } from './limits.js';
 
@@ -26,6 +26,12 @@ export const GEMMA_PARAMS = {
     norm,
     head,
   },
+};
+
+export const GEMMA_FIELDS: Family['fields'] = {
+  hidden_activation: { description: 'The activation of the gate in the MLP.' },
+  query_pre_attn_scalar: { description: "Attention's scores are divided by its square root." },
+  sliding_window: { description: 'Number of tokens that a query attends to, including itself.' },
 };
 
 /**
@@ -70,4 +76,28 @@ export function gemmaArchitecture(config: GemmaConfig): Architecture {
     embedding_scale: config.hidden_size ** 0.5,
     rounds_embedding_scale: true,
   };
+}
+
+/**
+ * Returns why llama.cpp would compute a Gemma otherwise.
+ *
+ * @param sizes every layer whose number is a multiple of `period` has no window; `largest` is the number of layers of
+ *   the largest model, which has other scores
+ */
+export function unsupportedGemma(
+  model: Architecture,
+  sizes: { period: number; largest: number },
+): string | null {
+  const { head_dim, hidden_size, num_attention_heads, num_hidden_layers, layer_windows } = model;
+  const { period, largest } = sizes;
+  if (model.qkv_bias) return 'llama.cpp has no biases for gemma (attention_bias)';
+  if (layer_windows.some((window, layer) => (window === 0) !== ((layer + 1) % period === 0)))
+    return `llama.cpp's gemma has no window in layers whose number is a multiple of ${period}, and layer_types differs`;
+  if (!['none', 'linear'].includes(model.rope_scaling.type))
+    return `llama.cpp scales all layers of gemma by ${model.rope_scaling.type}, not only those without a window`;
+  // llama.cpp knows the largest models by their number of layers.
+  const divisor = num_hidden_layers === largest ? Math.floor(hidden_size / num_attention_heads) : head_dim;
+  return model.attention_scale === divisor ** -0.5
+    ? null
+    : `llama.cpp's gemma needs query_pre_attn_scalar ${divisor}`;
 }

@@ -1,7 +1,7 @@
 import type { ConfigReader } from '../reader.js';
 import { type RopeConfig, readRope, readScaling, readTheta, ropesOfTypes } from '../rope.js';
 import type { Family } from './family.js';
-import { GEMMA_PARAMS, gemmaArchitecture, readGemma } from './gemma.js';
+import { GEMMA_FIELDS, GEMMA_PARAMS, gemmaArchitecture, readGemma, unsupportedGemma } from './gemma.js';
 
 const GLOBAL_THETA = 1_000_000;
 const LOCAL_THETA = 10_000;
@@ -35,8 +35,17 @@ function refuseSoftCaps(reader: ConfigReader): void {
 }
 
 export const GEMMA3: Family<'gemma3_text'> = {
+  description: 'Gemma 3, text. `rope_theta` and `rope_scaling` are of the layers without a window.',
   causalLm: 'Gemma3ForCausalLM',
   params: GEMMA_PARAMS,
+  gguf: { name: 'gemma3', unsupported: (model) => unsupportedGemma(model, { period: 6, largest: 62 }) },
+  fields: {
+    ...GEMMA_FIELDS,
+    sliding_window_pattern: {
+      description: 'Without `layer_types`: the layers whose number is a multiple of it have no window.',
+    },
+    rope_local_base_freq: { description: 'Base of the rotary frequencies of layers with the window.' },
+  },
   fieldNames: { norm_eps: 'rms_norm_eps', local_rope_theta: 'rope_local_base_freq' },
   read(reader) {
     refuseSoftCaps(reader);

@@ -15,6 +15,8 @@ const DEFAULTS = {
 
 /** GLM-4-0414: norms before and behind attention and MLP, and a rotation of neighbouring elements. */
 export const GLM4: Family<'glm4'> = {
+  description:
+    'GLM-4-0414, dense: norms before and behind attention and MLP, rotary positions in part of a head.',
   causalLm: 'Glm4ForCausalLM',
   params: {
     ...DECODER_PARAMS,
@@ -31,6 +33,7 @@ export const GLM4: Family<'glm4'> = {
       head,
     },
   },
+  gguf: { name: 'glm4' },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     return {

@@ -1,15 +1,10 @@
 import { LLAMA_TRAITS } from '../../../contracts/architecture.js';
 import type { ConfigReader } from '../reader.js';
-import { everyLayer, nearestMultiple } from './decoder.js';
+import { everyLayer } from './decoder.js';
 import type { Family } from './family.js';
+import { GELU, readEvenHeads } from './gelu.js';
+import { ggufGelu } from './gguf.js';
 import { LIMITS } from './limits.js';
-
-const GELU = {
-  gelu_new: 'gelu_new',
-  gelu_pytorch_tanh: 'gelu_new',
-  gelu_fast: 'gelu_new',
-  gelu: 'gelu',
-} as const;
 
 /**
  * Fields of classification heads, of the length in older versions, and one that always holds: scores are
@@ -34,6 +29,7 @@ function refuseOtherAttention(reader: ConfigReader): void {
 }
 
 export const GPT2: Family<'gpt2'> = {
+  description: 'GPT-2, with LayerNorm, learned positions, biases and GELU.',
   causalLm: 'GPT2LMHeadModel',
   params: {
     naming: 'gpt2',
@@ -51,6 +47,20 @@ export const GPT2: Family<'gpt2'> = {
       head: 'lm_head',
     },
   },
+  gguf: { name: 'gpt2', unsupported: ggufGelu('gpt2') },
+  fields: {
+    n_positions: { description: 'Maximum sequence length; every position has an embedding.' },
+    n_embd: { description: 'Width of the residual stream.' },
+    n_layer: { description: 'Number of transformer layers.' },
+    n_head: { description: 'Number of heads.' },
+    n_inner: { description: 'Width inside the MLP; even.' },
+    activation_function: {
+      description: 'The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh.',
+    },
+    embd_pdrop: { description: 'Dropout of the embeddings in training.' },
+    attn_pdrop: { description: 'Dropout of the attention probabilities in training.' },
+    layer_norm_epsilon: { description: 'Epsilon of LayerNorm.' },
+  },
   fieldNames: {
     hidden_size: 'n_embd',
     intermediate_size: 'n_inner',
@@ -65,15 +75,11 @@ export const GPT2: Family<'gpt2'> = {
   read(reader) {
     refuseOtherAttention(reader);
     reader.ignore(UNUSED);
-    const nEmbd = reader.integer('n_embd', { ...LIMITS.hidden, aliases: ['hidden_size'] });
-    const nHead = reader.integer('n_head', { ...LIMITS.heads, aliases: ['num_attention_heads'] });
-    if (nEmbd % (2 * nHead) !== 0 && reader.isSound('n_embd', 'n_head'))
-      reader.fail(
-        'n_embd',
-        'hidden_size_not_divisible',
-        `n_embd ${nEmbd} is not a multiple of twice n_head ${nHead}: heads have the same, even width`,
-        String(nearestMultiple(nEmbd, 2 * nHead)),
-      );
+    const { hidden: nEmbd, heads: nHead } = readEvenHeads(reader, {
+      hidden: 'n_embd',
+      heads: 'n_head',
+      aliases: ['hidden_size', 'num_attention_heads'],
+    });
     const dropout = (name: string) => reader.number(name, { ...LIMITS.dropout, fallback: 0.1 });
     return {
       model_type: 'gpt2',

@@ -4,8 +4,16 @@ import { LIMITS } from './limits.js';
 
 /** Granite 3, dense: a Llama with four factors. */
 export const GRANITE: Family<'granite'> = {
+  description: 'Granite 3, dense.',
   causalLm: 'GraniteForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'granite', pairs: true },
+  fields: {
+    embedding_multiplier: { description: 'Factor of the embeddings of tokens.' },
+    attention_multiplier: { description: "Factor of attention's scores." },
+    residual_multiplier: { description: 'Factor of the outputs of attention and MLP.' },
+    logits_scaling: { description: 'Divisor of the logits.' },
+  },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const factor = (name: string) => reader.number(name, { ...LIMITS.factor, fallback: 1 });

@@ -11,8 +11,10 @@ function refuseWindows(reader: ConfigReader): void {
 }
 
 export const LLAMA: Family<'llama'> = {
+  description: 'Llama 2 and 3.',
   causalLm: 'LlamaForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'llama', pairs: true, scalings: ['llama3'] },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     refuseWindows(reader);

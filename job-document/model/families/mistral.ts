@@ -3,8 +3,10 @@ import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
 export const MISTRAL: Family<'mistral'> = {
+  description: 'Mistral.',
   causalLm: 'MistralForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'llama', pairs: true, scalings: ['llama3'] },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     reader.only('layer_types', [], 'all layers of this family have the same sliding_window: remove it');

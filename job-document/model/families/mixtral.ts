@@ -4,6 +4,7 @@ import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
 export const MIXTRAL: Family<'mixtral'> = {
+  description: 'Mixtral: a mixture of experts.',
   causalLm: 'MixtralForCausalLM',
   params: {
     naming: 'mixtral',
@@ -11,6 +12,7 @@ export const MIXTRAL: Family<'mixtral'> = {
     modules: expertModules('model.layers.{}.block_sparse_moe', { gate: 'w1', down: 'w2', up: 'w3' }),
     tensors: { router: 'model.layers.{}.mlp.gate.weight', ...EXPERT_TENSORS },
   },
+  gguf: { name: 'llama', pairs: true, scalings: ['llama3'] },
   fieldNames: {
     norm_eps: 'rms_norm_eps',
     num_experts: 'num_local_experts',

@@ -1,5 +1,6 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
+import { ggufBiases } from './gguf.js';
 
 const { input_norm, post_attention_norm, gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
 
@@ -20,8 +21,10 @@ export const OLMO_PARAMS = {
 };
 
 export const OLMO2: Family<'olmo2'> = {
+  description: 'OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads.',
   causalLm: 'Olmo2ForCausalLM',
   params: OLMO_PARAMS,
+  gguf: { name: 'olmo2', unsupported: ggufBiases('olmo2') },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     return {

@@ -23,8 +23,15 @@ function readRopes(reader: ConfigReader, maxPositions: number, headDim: number):
 }
 
 export const OLMO3: Family<'olmo3'> = {
+  description:
+    'OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other layers.',
   causalLm: 'Olmo3ForCausalLM',
   params: OLMO_PARAMS,
+  gguf: {
+    name: 'olmo2',
+    unsupported: () => 'windows and rotary positions that differ by layer are not exported to GGUF',
+  },
+  fields: { sliding_window: { description: 'Number of tokens that a query attends to, including itself.' } },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const decoder = readDecoderWith(

@@ -3,6 +3,8 @@ import type { ConfigReader } from '../reader.js';
 import { longropeFactor, readLongrope, readRotaryShare, readTheta, rotatedElements } from '../rope.js';
 import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoderWith } from './decoder.js';
 import type { ConfigOf, Family } from './family.js';
+import { LONGROPE_SCALING } from './fields.js';
+import { ggufWideHeads } from './gguf.js';
 import { LIMITS } from './limits.js';
 
 const { embed, input_norm, output, post_attention_norm, down, norm, head } = DECODER_PARAMS.modules;
@@ -64,6 +66,7 @@ function scalingParams(config: ConfigOf<'phi3'>): RopeScalingParams {
 
 /** Phi-3, Phi-3.5, Phi-4 and Phi-4-mini. */
 export const PHI3: Family<'phi3'> = {
+  description: 'Phi-3, Phi-3.5, Phi-4 and Phi-4-mini: fused projections, rotary positions in part of a head.',
   causalLm: 'Phi3ForCausalLM',
   ownCode: 'modeling_phi3.Phi3ForCausalLM',
   params: {
@@ -79,6 +82,13 @@ export const PHI3: Family<'phi3'> = {
       down,
       norm,
       head,
+    },
+  },
+  gguf: { name: 'phi3', scalings: ['longrope'], unsupported: ggufWideHeads('phi3') },
+  fields: {
+    rope_scaling: LONGROPE_SCALING,
+    original_max_position_embeddings: {
+      description: 'The longest sequence of the original training, for `rope_scaling`.',
     },
   },
   fieldNames: { norm_eps: 'rms_norm_eps', residual_dropout: 'resid_pdrop' },

@@ -1,11 +1,14 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
+import { ggufWideHeads } from './gguf.js';
 import { layerWindows } from './layer-types.js';
 import { readQwenWindows } from './qwen.js';
 
 export const QWEN2: Family<'qwen2'> = {
+  description: 'Qwen2 and Qwen2.5: queries, keys and values have biases.',
   causalLm: 'Qwen2ForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'qwen2', unsupported: ggufWideHeads('qwen2') },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const decoder = readDecoder(reader, {

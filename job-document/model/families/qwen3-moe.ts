@@ -2,6 +2,7 @@ import type { ConfigReader } from '../reader.js';
 import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import { EXPERT_TENSORS, expertModules, readRouter, routerTraits } from './experts.js';
 import type { Family } from './family.js';
+import { ggufBiases } from './gguf.js';
 import { readSwitchedWindow } from './layer-types.js';
 import { LIMITS } from './limits.js';
 
@@ -19,12 +20,22 @@ function refuseOtherRouters(reader: ConfigReader): void {
 }
 
 export const QWEN3_MOE: Family<'qwen3_moe'> = {
+  description:
+    'Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no meaning.',
   causalLm: 'Qwen3MoeForCausalLM',
   params: {
     naming: 'qwen3_moe',
     in_first: false,
     modules: expertModules('model.layers.{}.mlp', { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' }),
     tensors: EXPERT_TENSORS,
+  },
+  gguf: { name: 'qwen3moe', unsupported: ggufBiases('qwen3_moe') },
+  fields: {
+    moe_intermediate_size: { description: 'Width inside an expert; even.' },
+    norm_topk_prob: {
+      enum: [true],
+      description: 'The probabilities of the chosen experts are divided by their sum; must be true.',
+    },
   },
   fieldNames: {
     norm_eps: 'rms_norm_eps',

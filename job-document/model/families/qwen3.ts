@@ -1,11 +1,14 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
+import { ggufBiases } from './gguf.js';
 import { layerWindows } from './layer-types.js';
 import { readQwenWindows } from './qwen.js';
 
 export const QWEN3: Family<'qwen3'> = {
+  description: 'Qwen3: query and key heads are normalized.',
   causalLm: 'Qwen3ForCausalLM',
   params: DECODER_PARAMS,
+  gguf: { name: 'qwen3', unsupported: ggufBiases('qwen3') },
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const decoder = readDecoder(reader, {

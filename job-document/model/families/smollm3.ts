@@ -16,8 +16,23 @@ function readRopeLayers(reader: ConfigReader, layers: number, interval: number):
 }
 
 export const SMOLLM3: Family<'smollm3'> = {
+  description: 'SmolLM3: some layers have no positions.',
   causalLm: 'SmolLM3ForCausalLM',
   params: DECODER_PARAMS,
+  gguf: {
+    name: 'smollm3',
+    pairs: true,
+    unsupported({ qkv_bias, mlp_bias, layer_rope }) {
+      if (qkv_bias || mlp_bias) return 'llama.cpp has no biases for smollm3 (attention_bias, mlp_bias)';
+      return layer_rope.some((rope, layer) => rope !== ((layer + 1) % 4 === 0 ? 0 : 1))
+        ? "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs"
+        : null;
+    },
+  },
+  fields: {
+    no_rope_layer_interval: { description: 'Without `no_rope_layers`: every such layer has no positions.' },
+    no_rope_layers: { description: 'For each layer 1 if it has rotary positions, 0 if it has none.' },
+  },
   fieldNames: { norm_eps: 'rms_norm_eps', layer_rope: 'no_rope_layers' },
   read(reader) {
     // Only the defaults of Qwen's layer_types read it.

@@ -34,6 +34,7 @@ struct GemmProblem;
 struct Hash128;
 struct HeadNormBackward;
 struct HeadNormForward;
+struct HeadOrder;
 struct LambScalars;
 struct LambSums;
 struct LayerNormBackward;
@@ -124,6 +125,7 @@ struct Backend {
   Operation<PageBytes(const AttentionShape&, DType)> page_bytes{"page_bytes"};
   Operation<void(Scratch&, const PagedAttention&)> paged_attention{"paged_attention"};
   Operation<void(const Rope&)> rope{"rope"};
+  Operation<void(const HeadOrder&)> order_heads{"order_heads"};
 
   // norm
   Operation<void(const RmsNormForward&)> rmsnorm{"rmsnorm"};

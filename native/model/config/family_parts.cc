@@ -146,6 +146,19 @@ ModelParts model_parts(const ModelConfig& c) {
       {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
     }};
   }
+  if (c.naming == "gpt_neox") {
+    return {false, {
+      {kEmbed, PartKind::kEmbedding, "gpt_neox.embed_in", c.hidden_size, c.vocab_size, false, std, true},
+      {kInputNorm, PartKind::kNorm, "gpt_neox.layers.{}.input_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQkv, PartKind::kLinear, "gpt_neox.layers.{}.attention.query_key_value", c.hidden_size, c.qkv_size(), c.qkv_bias, std, true},
+      {kOutput, PartKind::kLinear, "gpt_neox.layers.{}.attention.dense", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "gpt_neox.layers.{}.post_attention_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kUp, PartKind::kLinear, "gpt_neox.layers.{}.mlp.dense_h_to_4h", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "gpt_neox.layers.{}.mlp.dense_4h_to_h", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kNorm, PartKind::kNorm, "gpt_neox.final_layer_norm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "embed_out", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
   throw Error("invalid_model_config", "naming: no family names its parameters as " + c.naming);
 }
 

@@ -33,6 +33,8 @@ void check_attention(const ModelConfig& config) {
   check(config.num_attention_heads % config.num_key_value_heads == 0,
         "num_attention_heads (" + std::to_string(config.num_attention_heads) +
             ") must be a multiple of num_key_value_heads (" + std::to_string(config.num_key_value_heads) + ")");
+  check(!config.qkv_by_head || config.num_key_value_heads == config.num_attention_heads,
+        "num_key_value_heads must be num_attention_heads with qkv_by_head");
   check(
       config.layer_windows.empty() || config.layer_windows.size() == static_cast<std::size_t>(config.num_hidden_layers),
       "layer_windows must have one window per layer, or none at all");
@@ -109,6 +111,10 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
   check(parts.has(ModelPart::kPositions) == (config.positions == PositionType::kLearned),
         naming + " is for models with " +
             (config.positions == PositionType::kLearned ? "rotary positions" : "learned positions"));
+  check(!config.qkv_by_head || parts.has(ModelPart::kQkv), naming + " has no matrix for qkv_by_head");
+  check(!config.parallel_residual || (parts.has(ModelPart::kInputNorm) && parts.has(ModelPart::kPostAttentionNorm) &&
+                                      !parts.has(ModelPart::kAttentionOutputNorm)),
+        naming + " has other norms than those of parallel_residual");
   check(parts.has(ModelPart::kQueryNorm) == config.qk_norm, naming + " is for models without qk_norm");
   check((parts.has(ModelPart::kGate) || parts.has(ModelPart::kGateUp)) == config.gated_mlp(),
         naming + " is for models with " + (config.gated_mlp() ? "an MLP without a gate" : "a gate in the MLP"));

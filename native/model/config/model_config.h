@@ -49,7 +49,8 @@ struct ModelConfig {
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
-  bool qk_norm = false;                            // RMSNorm of each query and key head before the rotation
+  bool qkv_by_head = false;  // rows of the matrix of queries, keys and values: those of head 0, then of head 1, ...
+  bool qk_norm = false;      // RMSNorm of each query and key head before the rotation
   QkNormScope qk_norm_scope = QkNormScope::kHead;  // kAll: over all query heads together, and all key heads
   double attention_scale = 0;                      // of attention's scores; 0: 1 / sqrt(head_dim)
   double attention_soft_cap = 0;                   // of the scaled scores; 0: none
@@ -61,6 +62,7 @@ struct ModelConfig {
   bool tie_word_embeddings = false;
   double embedding_scale = 1;           // of the embeddings of tokens
   bool rounds_embedding_scale = false;  // to the compute dtype
+  bool parallel_residual = false;       // the MLP reads the layer's input; else the stream after attention
   double residual_scale = 1;            // of the outputs of attention and MLP that are added to the residual stream
   double logits_scale = 1;
   double logits_soft_cap = 0;  // of the scaled logits; 0: none
@@ -97,6 +99,7 @@ struct ModelConfig {
     field("qkv_bias", qkv_bias);
     field("output_bias", output_bias);
     field("mlp_bias", mlp_bias);
+    field("qkv_by_head", qkv_by_head);
     field("qk_norm", qk_norm);
     field("qk_norm_scope", qk_norm_scope, {{"head", QkNormScope::kHead}, {"all", QkNormScope::kAll}});
     field("attention_scale", attention_scale);
@@ -113,6 +116,7 @@ struct ModelConfig {
     field("tie_word_embeddings", tie_word_embeddings);
     field("embedding_scale", embedding_scale);
     field("rounds_embedding_scale", rounds_embedding_scale);
+    field("parallel_residual", parallel_residual);
     field("residual_scale", residual_scale);
     field("logits_scale", logits_scale);
     field("logits_soft_cap", logits_soft_cap);

@@ -1,11 +1,17 @@
 #include "model/layers/attention.h"
 
+#include "kernels/attention/head_order.h"
 #include "kernels/attention/paged_attention.h"
 #include "kernels/attention/rope.h"
 #include "model/layers/kv_cache.h"
 
 namespace zerofleet {
 namespace {
+
+/// From the order of the matrix's rows to that of attention, or back.
+void order_heads_of(const ModelContext& model, const Matrix& qkv, bool by_head) {
+  if (model.config.qkv_by_head) order_heads(model.ctx, {qkv, model.config.num_attention_heads, by_head});
+}
 
 /// Rotates the query and key heads of qkv (M, QKV), in layers with rotary positions.
 void rotate(const ModelContext& model, const Pass& pass, std::size_t layer, const Matrix& qkv, bool inverse) {
@@ -133,6 +139,7 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
   const std::int64_t rows = pass.rows();
   const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
   project(model, pass, x, qkv, kept);
+  order_heads_of(model, qkv, false);
   rotate(model, pass, number_, qkv, false);
   attend(model, pass, qkv, attended, kept);
   output_.forward(model, pass, attended, y, kept.output_low);
@@ -150,6 +157,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
                         call.of(dqkv), call.options});
   }
   rotate(model, pass, number_, dqkv, true);
+  order_heads_of(model, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);
 }

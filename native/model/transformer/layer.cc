@@ -32,8 +32,8 @@ Layer::Layer(const ModelContext& model, const LayerSpec& spec, std::size_t numbe
       mlp_output_norm_(make_norm(model.config, spec.mlp_output_norm)),
       attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutSite::kAttention),
                          model.config.residual_scale),
-      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutSite::kMlp),
-                   model.config.residual_scale) {}
+      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutSite::kMlp), model.config.residual_scale),
+      is_parallel_(model.config.parallel_residual) {}
 
 Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer& layer)
     : normed(room_for(layer.input_norm_, model, shape)),
@@ -59,13 +59,13 @@ Layer::Work::Work(const ModelContext& model, const PassShape& shape, const Layer
       normed(model.tensor(shape.rows(), model.config.hidden_size)),
       attention(model, shape, layer.attention_),
       mlp(layer.mlp_->make_work(model, shape, attention.qkv.operand)) {
-  const bool changes_outputs =
-      layer.mlp_output_norm_ || model.config.residual_dropout > 0 || model.config.residual_scale != 1;
+  const bool changes_outputs = layer.mlp_output_norm_ || layer.is_parallel_ || model.config.residual_dropout > 0 ||
+                               model.config.residual_scale != 1;
   if (changes_outputs) kept = model.tensor(shape.rows(), model.config.hidden_size);
 }
 
-// 2·M·row(D), or with residual dropout, residual scale or norms of outputs 3·M·row(D), plus the bytes of norm,
-// attention and MLP
+// 2·M·row(D), or with residual dropout, residual scale, norms of outputs or a parallel residual 3·M·row(D), plus the
+// bytes of norm, attention and MLP
 std::size_t Layer::Work::num_bytes() const { return bytes_of(stream, normed, kept, norm, attention, *mlp); }
 
 void Layer::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
@@ -94,10 +94,11 @@ void Layer::forward(const ModelContext& model, const Pass& pass, const Residual&
   if (attention_output_norm_)
     attention_output_norm_->forward(model, {attended, {}, {}}, added, kept.attention_output_norm);
   attention_dropout_.forward(model, pass, added);
+  const Residual sum{input, added, middle};
+  if (!middle_norm_ || is_parallel_) add_up(model, sum);
   if (middle_norm_)
-    middle_norm_->forward(model, {input, added, middle}, here(kept.middle_normed), kept.middle_norm);
-  else
-    add_up(model, {input, added, middle});
+    middle_norm_->forward(model, is_parallel_ ? Residual{input, {}, {}} : sum, here(kept.middle_normed),
+                          kept.middle_norm);
   mlp_->activate(model, pass, middle_norm_ ? here(kept.middle_normed) : middle, *kept.mlp);
 }
 
@@ -131,9 +132,19 @@ void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& 
   const Matrix dmlp = of_output(mlp_dropout_, mlp_output_norm_, kept.mlp_out, kept.mlp_output_norm);
   mlp_->backward(model, pass, {middle_norm_ ? here(kept.middle_normed) : middle, dmlp, normed}, *kept.mlp, *work.mlp,
                  sink);
-  add_to_stream(middle_norm_, middle, kept.middle_norm);
-  const Matrix dattention =
-      of_output(attention_dropout_, attention_output_norm_, kept.attention_out, kept.attention_output_norm);
+  const auto of_attention = [&] {
+    return of_output(attention_dropout_, attention_output_norm_, kept.attention_out, kept.attention_output_norm);
+  };
+  Matrix dattention;
+  if (is_parallel_) {
+    // The MLP read the layer's input, so its gradient is not part of that of attention's output.
+    dattention = of_attention();
+    if (dattention.data == stream.data) scale(model.ctx, 1, stream, dattention = room);
+    add_to_stream(middle_norm_, input, kept.middle_norm);
+  } else {
+    add_to_stream(middle_norm_, middle, kept.middle_norm);
+    dattention = of_attention();
+  }
   attention_.backward(model, pass, {input_norm_ ? here(kept.normed) : input, dattention, normed}, kept.attention,
                       work.attention, sink);
   add_to_stream(input_norm_, input, kept.input_norm);

@@ -11,7 +11,8 @@
 namespace zerofleet {
 
 /// A transformer layer: stream + attention(norm(stream)), then that + MLP(norm(that)). A model has norms of these
-/// inputs, norms of the outputs of attention and MLP, or both.
+/// inputs, norms of the outputs of attention and MLP, or both. With parallel_residual it is stream +
+/// attention(norm(stream)) + MLP(norm(stream)).
 class Layer {
  public:
   Layer(const ModelContext& model, const LayerSpec& spec, std::size_t number);
@@ -38,7 +39,7 @@ class Layer {
 
     Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
     Tensor normed;  // (M, D)
-    Tensor kept;    // (M, D) the gradient of attention's or the MLP's output, where it is not the stream's
+    Tensor kept;    // (M, D) the gradient of attention's or the MLP's output, where it is not the stream's alone
     Norm::Work norm;
     AttentionBlock::Work attention;
     std::unique_ptr<Mlp::Work> mlp;
@@ -72,6 +73,7 @@ class Layer {
   std::unique_ptr<Mlp> mlp_;
   std::unique_ptr<Norm> mlp_output_norm_;
   Dropout attention_dropout_, mlp_dropout_;
+  bool is_parallel_;
 };
 
 }  // namespace zerofleet

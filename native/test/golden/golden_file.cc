@@ -1,5 +1,6 @@
 #include "test/golden/golden_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -148,10 +149,28 @@ class GoldenFields {
 };
 
 ModelConfig GoldenFile::model_config() const {
+  ModelConfig config = trained_config();
+  config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+  return config;
+}
+
+ModelConfig GoldenFile::trained_config() const {
   ModelConfig config;
   GoldenFields fields(*this, "");
   config.fields(fields);
   return config;
+}
+
+std::vector<std::string> golden_files_with(const std::vector<std::string>& numbers) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_dir())) {
+    if (entry.path().extension() != ".bin") continue;
+    const GoldenFile file(entry.path().stem().string());
+    if (std::ranges::all_of(numbers, [&](const std::string& key) { return file.has_number(key); }))
+      names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace zerofleet::test

@@ -25,6 +25,8 @@ class GoldenFile {
   /// A tensor of i32 or u16 elements.
   std::vector<std::int32_t> integers(const std::string& key) const;
   /// The architecture, by the names of its fields; Llama's where the file does not say.
+  ModelConfig trained_config() const;
+  /// The architecture without dropout: the results are those of evaluation.
   ModelConfig model_config() const;
 
  private:
@@ -42,5 +44,8 @@ class GoldenFile {
   std::map<std::string, Entry> tensors_;
   std::string data_;
 };
+
+/// Names of the golden files with all of these numbers, sorted.
+std::vector<std::string> golden_files_with(const std::vector<std::string>& numbers);
 
 }  // namespace zerofleet::test

@@ -17,35 +17,21 @@ import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 
-from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors,
-    gradients, margin,
-                                  randomise, saved_parameters, write_architecture, write_cases, write_words)
+from make_golden_families import (BATCH, FAMILIES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors,
+                                  gradients, in_files, margin, model_of, randomise, saved_parameters,
+                                  write_architecture, write_cases, write_words)
 from make_golden_model import IGNORED, GoldenFile
 from make_golden_quantize import quantized
 
-ALL_LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-ADAPTERS = {
-    "lora_llama": ("llama_llama3", {"r": 5, "lora_alpha": 7, "target_modules": ALL_LINEAR}),
-    "lora_gpt2": ("gpt2_tied", {"r": 4, "lora_alpha": 6, "use_rslora": True, "target_modules": ["c_attn", "mlp.c_proj", "c_fc"],
-                                "modules_to_save": ["ln_f", "ln_1"], "fan_in_fan_out": True}),
-    "lora_qwen3": ("qwen3", {"r": 16, "lora_alpha": 16, "target_modules": ["q_proj", "v_proj", "down_proj"]}),
-    "lora_gemma3": ("gemma3", {"r": 4, "lora_alpha": 6, "target_modules": ALL_LINEAR}),
-    "lora_gemma2": ("gemma2", {"r": 4, "lora_alpha": 6, "target_modules": ALL_LINEAR}),
-    "dora_llama": ("llama_llama3", {"r": 5, "lora_alpha": 7, "target_modules": ["q_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
-                                    "use_dora": True}),
-    "dora_gpt2": ("gpt2_tied", {"r": 4, "lora_alpha": 6, "use_rslora": True, "target_modules": ["c_attn", "mlp.c_proj", "c_fc"],
-                                "modules_to_save": ["ln_f"], "fan_in_fan_out": True, "use_dora": True}),
-    "dora_qwen3": ("qwen3", {"r": 3, "lora_alpha": 6, "target_modules": ["k_proj", "v_proj", "down_proj"], "use_dora": True}),
-    "lora_phi3": ("phi3_longrope", {"r": 5, "lora_alpha": 7, "target_modules": ["qkv_proj", "o_proj", "gate_up_proj"]}),
-    "dora_phi3": ("phi3", {"r": 3, "lora_alpha": 6, "target_modules": ["qkv_proj", "gate_up_proj", "down_proj"], "use_dora": True}),
-    "lora_glm4": ("glm4", {"r": 5, "lora_alpha": 7, "target_modules": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_up_proj", "down_proj"]}),
-    "dora_glm4": ("glm4", {"r": 3, "lora_alpha": 6, "target_modules": ["q_proj", "k_proj", "gate_up_proj"], "use_dora": True}),
-    "dora_mixtral": ("mixtral", {"r": 3, "lora_alpha": 4, "target_modules": ["w1", "w2", "w3", "gate", "o_proj"], "use_dora": True}),
-}
-QUANTIZED = {"qlora_llama_nf4": ("lora_llama", "nf4"), "qlora_gpt2_int8": ("lora_gpt2", "int8"),
-             "qlora_gemma3_nf4": ("lora_gemma3", "nf4"), "qlora_gemma2_int8": ("lora_gemma2", "int8"),
-             "qlora_phi3_nf4": ("lora_phi3", "nf4"), "qlora_glm4_int8": ("lora_glm4", "int8")}
-ADAPTERS |= {name: ADAPTERS[like] for name, (like, _) in QUANTIZED.items()}
+ADAPTERS = {name: settings for family in FAMILIES.values() for name, settings in family.get("adapters", {}).items()}
+
+
+def settings_of(name):
+    """The model of a case, the settings of peft, and the format of the quantized base or None."""
+    settings = ADAPTERS[name]
+    settings = {**ADAPTERS.get(settings.get("like"), {}), **settings}
+    own = {key: settings.pop(key, None) for key in ("model", "like", "quantization")}
+    return own["model"], settings, own["quantization"]
 
 
 def plain(name):
@@ -66,7 +52,7 @@ def quantize_layers(model, format_name):
 def adapted(base, settings, seed, format_name=None):
     """The model, and its own parameters before they were quantized."""
     torch.manual_seed(seed)
-    model = CASES[base]().float().eval()
+    model = model_of(base)
     randomise(model)
     given = {key: parameter.detach().clone() for key, parameter in model.named_parameters()}
     if format_name:
@@ -87,8 +73,7 @@ def randomise_adapter(name, parameter):
 
 
 def one_case(directory, name, seed):
-    base, settings = ADAPTERS[name]
-    format_name = QUANTIZED.get(name, (None, None))[1]
+    base, settings, format_name = settings_of(name)
     model, tokens = over_experts(base, settings, seed) if base == "mixtral" else over_modules(base, settings, seed, format_name)
     cfg = model.config
     targets = torch.randint(cfg.vocab_size, tokens.shape)
@@ -118,7 +103,8 @@ def one_case(directory, name, seed):
     golden.tensor("logits", logits.numpy().copy())
     for key, parameter in model.all_parameters():
         if ".original_module." not in key:
-            golden.bf16_tensor("param." + plain(key), model.given.get(plain(key), parameter))
+            name_in_files = in_files(cfg.model_type, plain(key))
+            golden.bf16_tensor("param." + name_in_files, model.given.get(plain(key), parameter))
     for key in names:
         golden.tensor("grad." + plain(key), grads[key].numpy())
         golden.number("bf16_error." + plain(key), off[key])
@@ -134,7 +120,7 @@ def over_experts(base, settings, seed):
     """A model with adapters, and tokens of which its routers choose clearly."""
     while True:
         torch.manual_seed(seed)
-        model = CASES[base]().float().eval()
+        model = model_of(base)
         randomise(model)
         model = WrittenOut(model, settings["r"], settings["lora_alpha"] / settings["r"], settings["target_modules"])
         tokens = torch.randint(model.config.vocab_size, (MOE_BATCH, MOE_LENGTH))

@@ -23,104 +23,26 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, Glm4Config,
-                          Glm4ForCausalLM, GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
-                          Olmo3Config, Olmo3ForCausalLM, Phi3Config, Phi3ForCausalLM,
-                          Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
-                          Qwen3MoeConfig, Qwen3MoeForCausalLM,
-                          SmolLM3Config, SmolLM3ForCausalLM)
+from transformers import AutoModelForCausalLM
 
 from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
+
+sys.path.append(str(pathlib.Path(__file__).parents[3] / "job-document" / "testing" / "hf"))
+from families import FAMILIES, config_of, models  # noqa: E402
 
 ARCHITECTURE_OF = pathlib.Path(__file__).parent / "architecture_of.mjs"
 BATCH, LENGTH = 2, 41
 MOE_BATCH, MOE_LENGTH = 1, 13
 MIN_MARGIN = 0.05  # between the logits of the last expert that is chosen and of the first that is not
-SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "vocab_size": 45, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
-         "attn_implementation": "eager", "attention_dropout": 0.0}
-SCALINGS = {
-    "linear": {"factor": 3.0},
-    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 24},
-    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 8.0, "beta_slow": 1.0},
-}
+MODELS = models("models")
 
 
-def rope(kind="default", theta=10000.0):
-    return {"rope_type": kind, "rope_theta": theta, **SCALINGS.get(kind, {})}
-
-
-def longrope(original, **more):
-    return {"rope_type": "longrope", "rope_theta": 1000.0, "partial_rotary_factor": 0.75, "short_factor": [1.0, 1.25, 1.5],
-            "long_factor": [1.5, 3.0, 5.25], "original_max_position_embeddings": original, **more}
-
-
-def phi3(parameters, **more):
-    original = parameters.get("original_max_position_embeddings", 64)
-    return Phi3ForCausalLM(Phi3Config(**SIZES, rope_parameters=parameters, original_max_position_embeddings=original,
-                                      pad_token_id=None, **more))
-
-
-def gpt2(activation, tied):
-    cfg = GPT2Config(n_embd=32, n_inner=None if tied else 40, n_layer=2, n_head=4, vocab_size=45, n_positions=64,
-                     activation_function=activation, bos_token_id=None, eos_token_id=None, resid_pdrop=0.0,
-                         embd_pdrop=0.0, attn_pdrop=0.0,
-                     tie_word_embeddings=tied, attn_implementation="eager")
-    return GPT2LMHeadModel(cfg)
-
-
-CASES = {
-    "gpt2_tied": lambda: gpt2("gelu_new", True),
-    "gpt2_exact_gelu": lambda: gpt2("gelu", False),
-    "llama_linear": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=rope("linear"))),
-    "llama_llama3": lambda: LlamaForCausalLM(
-        LlamaConfig(**SIZES, rope_parameters=rope("llama3", 500.0), attention_bias=True, mlp_bias=True)),
-    "llama_yarn": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=rope("yarn"), tie_word_embeddings=True)),
-    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES, rope_parameters=rope(theta=1000.0))),
-    "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=7, rope_parameters=rope())),
-    "mixtral": lambda: MixtralForCausalLM(
-        MixtralConfig(**{**SIZES, "intermediate_size": 20}, num_local_experts=5, num_experts_per_tok=2, sliding_window=None,
-                      output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
-                      experts_implementation="eager")),
-    "qwen2_windows": lambda: Qwen2ForCausalLM(
-        Qwen2Config(**SIZES, rope_parameters=rope(theta=1000.0), use_sliding_window=True, sliding_window=5,
-                    max_window_layers=1, tie_word_embeddings=True)),
-    "qwen3": lambda: Qwen3ForCausalLM(
-        Qwen3Config(**SIZES, head_dim=12, rope_parameters=rope(theta=1000.0), tie_word_embeddings=True)),
-    "smollm3": lambda: SmolLM3ForCausalLM(
-        SmolLM3Config(**{**SIZES, "num_hidden_layers": 3}, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=7,
-                      rope_parameters=rope(theta=1000.0), pad_token_id=None)),
-    "olmo2": lambda: Olmo2ForCausalLM(Olmo2Config(**SIZES, rope_parameters=rope(theta=1000.0), pad_token_id=None)),
-    "olmo3": lambda: Olmo3ForCausalLM(
-        Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
-                    rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
-    "gemma2": lambda: Gemma2ForCausalLM(
-        Gemma2Config(**SIZES, head_dim=12, sliding_window=7, query_pre_attn_scalar=4, pad_token_id=None,
-                     attn_logit_softcapping=2.0, final_logit_softcapping=3.0, rope_parameters=rope(theta=1000.0))),
-    "gemma3": lambda: Gemma3ForCausalLM(
-        Gemma3TextConfig(**{**SIZES, "num_hidden_layers": 3}, head_dim=12, sliding_window=7, query_pre_attn_scalar=20,
-                         pad_token_id=None,
-                         layer_types=["sliding_attention", "full_attention", "sliding_attention"],
-                         rope_parameters={"full_attention": rope("linear", 1000.0), "sliding_attention": rope(theta=100.0)})),
-    "qwen3_moe": lambda: Qwen3MoeForCausalLM(
-        Qwen3MoeConfig(**SIZES, head_dim=12, moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2,
-            norm_topk_prob=True,
-                       output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
-                       experts_implementation="eager")),
-    "phi3": lambda: phi3({**rope(theta=1000.0), "partial_rotary_factor": 0.75}, sliding_window=7, tie_word_embeddings=True),
-    "phi3_longrope": lambda: phi3(longrope(16)),  # the sequences are longer
-    "phi3_longrope_short": lambda: phi3(longrope(48, factor=3.0)),
-    "glm4": lambda: Glm4ForCausalLM(
-        Glm4Config(**SIZES, head_dim=12, pad_token_id=None,
-                   rope_parameters={**rope("yarn", 1000.0), "partial_rotary_factor": 0.5})),
-    "granite": lambda: GraniteForCausalLM(
-        GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
-                      residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),
-}
-
-
+def model_of(name):
+    """The model of a name, in which nothing is dropped. Several eps and kernels are not those of its family."""
+    family, fields = MODELS[name]
+    config = config_of(family, {"vocab_size": 45, **fields}, rms_norm_eps=1e-6, experts_implementation="eager")
+    config._attn_implementation = "eager"
+    return AutoModelForCausalLM.from_config(config).float().eval()
 
 
 def write_words(golden, words):
@@ -174,11 +96,16 @@ EXPERT_NAMES = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2"),
                 "qwen3_moe": ("mlp", "gate_proj", "up_proj", "down_proj")}
 
 
+def in_files(model_type, name):
+    """The name of a parameter in files; save_pretrained renames it."""
+    return name.replace("lm_head.", "embed_out.") if model_type == "gpt_neox" else name
+
+
 def as_saved(model_type, name, tensor):
     """Names and parts of a parameter in the files that save_pretrained writes; it takes experts apart."""
     module, gate_name, up_name, down_name = EXPERT_NAMES.get(model_type, ("mlp", "", "", ""))
     if ".mlp.experts." not in name:
-        yield name.replace(".mlp.gate.", f".{module}.gate."), tensor
+        yield in_files(model_type, name).replace(".mlp.gate.", f".{module}.gate."), tensor
         return
     for expert, values in enumerate(tensor):
         prefix = name.split(".mlp.")[0] + f".{module}.experts.{expert}."
@@ -234,7 +161,7 @@ def random_case(name, seed):
     """A model and tokens for it, of which routers choose clearly."""
     while True:
         torch.manual_seed(seed)
-        model = CASES[name]().float().eval()
+        model = model_of(name)
         randomise(model)
         batch, length = (MOE_BATCH, MOE_LENGTH) if model.config.model_type in EXPERT_NAMES else (BATCH, LENGTH)
         tokens = torch.randint(model.config.vocab_size, (batch, length))
@@ -289,4 +216,4 @@ def write_cases(cases, write):
 
 
 if __name__ == "__main__":
-    write_cases(CASES, one_pass)
+    write_cases(MODELS, one_pass)

@@ -22,11 +22,12 @@ from torch.nn.functional import logsigmoid
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from make_golden_adapters import plain
-from make_golden_families import SIZES, randomise, rope, write_architecture
+from make_golden_families import randomise, write_architecture
 from make_golden_model import IGNORED, GoldenFile
 
-SMALL = {**SIZES, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
-         "num_key_value_heads": 1, "vocab_size": 29}
+SMALL = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+         "num_key_value_heads": 1, "vocab_size": 29, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+         "attn_implementation": "eager", "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
 LENGTH = 13
 PROMPTS, ENDS = (3, 5), ((13, 10), (8, 13))  # tokens of the prompt of each pair, and of both sequences
 DESIRABLE = (1, 0, 0, 1)
@@ -127,7 +128,7 @@ def write_objective(golden, model, kind, data, reference, kl):
 
 def full(seed):
     torch.manual_seed(seed)
-    model = Qwen3ForCausalLM(Qwen3Config(**SMALL, head_dim=8, rope_parameters=rope(),
+    model = Qwen3ForCausalLM(Qwen3Config(**SMALL, head_dim=8,
         tie_word_embeddings=True)).float().eval()
     randomise(model)
     other = copy.deepcopy(model)
@@ -139,7 +140,7 @@ def full(seed):
 
 def lora(seed):
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(LlamaConfig(**SMALL, rope_parameters=rope())).float().eval()
+    model = LlamaForCausalLM(LlamaConfig(**SMALL)).float().eval()
     randomise(model)
     model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", r=3, lora_alpha=5, target_modules=LORA_TARGETS)).eval()
     with torch.no_grad():

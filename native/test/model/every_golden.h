@@ -2,12 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "test/built_files.h"
 #include "test/devices_here.h"
 #include "test/kernels/test_machine.h"
 #include "test/model/golden_model.h"
@@ -16,12 +13,14 @@ namespace zerofleet::test {
 
 /// The golden files of make_golden_families.py, which alone have an auxiliary loss.
 inline std::vector<std::string> family_files() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(golden_dir())) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".bin" && GoldenFile(name).has_number("aux_loss")) names.push_back(name);
-  }
-  std::ranges::sort(names);
+  std::vector<std::string> names = golden_files_with({"aux_loss"});
+  REQUIRE(names.size() >= 10);
+  return names;
+}
+
+/// The golden files of make_golden_adapters.py.
+inline std::vector<std::string> adapter_files() {
+  std::vector<std::string> names = golden_files_with({"adapter.rank", "loss_sum"});
   REQUIRE(names.size() >= 10);
   return names;
 }

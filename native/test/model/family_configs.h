@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,11 @@ struct FamilyConfig {
   ModelConfig config;
 };
 
-/// A small model per family, with all features that the family can have, dropout included.
-std::vector<FamilyConfig> family_configs();
+/// The models of the golden files of families, with dropout.
+const std::vector<FamilyConfig>& family_configs();
+ModelConfig config_of(const std::string& family);
+
+/// Matrices of the layers that may have adapters: all, or those whose number is a multiple of `every`.
+std::vector<std::string> adapter_targets(const ModelConfig& config, std::size_t every = 1);
 
 }  // namespace zerofleet::test

@@ -233,7 +233,7 @@ DEVICE_TEST_CASE("answer engine: on a CUDA device an answer has the same bits al
 TEST_CASE(
     "answer engine: with longrope each token is drawn from the frequencies of the tokens before it, alone and in a "
     "crowd") {
-  ModelConfig config = config_of("phi3");
+  ModelConfig config = config_of("phi3_longrope");
   config.rope_scaling.original_max_position_embeddings = 40;
   const auto weights = weights_of(config);
   std::mt19937 random(4);

@@ -35,13 +35,6 @@ struct Answer {
   }
 };
 
-inline ModelConfig config_of(const std::string& family) {
-  for (const auto& [name, config] : family_configs()) {
-    if (name == family) return config;
-  }
-  return family_configs().front().config;
-}
-
 inline std::vector<std::vector<float>> weights_of(const ModelConfig& config) {
   std::mt19937 random(11);
   std::normal_distribution<float> normal(0, 0.3F);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/config/model_parts.h"
 #include "test/error_code.h"
 #include "test/serve/engine_driver.h"
 
@@ -20,20 +21,16 @@ AdapterConfig adapter_of(std::int64_t rank, double scale, std::vector<std::strin
   return adapter;
 }
 
-/// Adapters of several matrices, ranks and scales.
-std::vector<AdapterConfig> adapters_for(const std::string& family) {
-  if (family == "gpt2")
-    return {adapter_of(3, 2, {"c_attn", "c_fc"}), adapter_of(8, 0.5, {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"})};
-  if (family == "mixtral")
-    return {adapter_of(3, 2, {"q_proj", "v_proj"}), adapter_of(8, 0.5, {"k_proj", "o_proj", "gate"})};
-  if (family == "phi3")
-    return {adapter_of(3, 2, {"qkv_proj", "down_proj"}),
-            adapter_of(8, 0.5, {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})};
-  if (family == "glm4")
-    return {adapter_of(3, 2, {"q_proj", "v_proj", "gate_up_proj"}),
-            adapter_of(8, 0.5, {"k_proj", "o_proj", "gate_up_proj", "down_proj"})};
-  return {adapter_of(3, 2, {"q_proj", "v_proj", "down_proj"}),
-          adapter_of(8, 0.5, {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})};
+/// Adapters of every second matrix and of all, with several ranks and scales. Those of experts cannot be served.
+std::vector<AdapterConfig> adapters_for(const ModelConfig& config) {
+  std::vector<std::string> modules[2];
+  for (const PartParams& part : model_parts(config).parts) {
+    if ((part.kind != PartKind::kLinear && part.kind != PartKind::kRouter) || part.per_expert()) continue;
+    const std::string module(part.module.substr(part.module.find("{}.") + 3));
+    if (modules[1].size() % 2 == 0) modules[0].push_back(module);
+    modules[1].push_back(module);
+  }
+  return {adapter_of(3, 2, modules[0]), adapter_of(8, 0.5, modules[1])};
 }
 
 std::vector<std::vector<float>> values_of(const ModelConfig& config, const AdapterConfig& adapter, unsigned seed) {
@@ -56,9 +53,8 @@ std::uint64_t add(EngineDriver& driver, std::int32_t adapter, const Tokens& prom
 }
 
 /// Answers of the model and of its adapters, each alone, then all at once: their bits are equal.
-void check_side_by_side(const std::string& family, DType dtype, Device device, std::size_t length, int rounds) {
-  const ModelConfig config = config_of(family);
-  const std::vector<AdapterConfig> adapters = adapters_for(family);
+void check_side_by_side(const ModelConfig& config, DType dtype, Device device, std::size_t length, int rounds) {
+  const std::vector<AdapterConfig> adapters = adapters_for(config);
   std::mt19937 random(4);
   const Tokens prompt = random_tokens(random, length, config.vocab_size);
   std::vector<Answer> alone;
@@ -91,28 +87,26 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
 }  // namespace
 
 TEST_CASE("served adapters: an answer has the same bits alone and beside those of the model and of other adapters") {
-  for (const std::string family :
-       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3", "glm4"}) {
+  for (const auto& [family, config] : family_configs()) {
     for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       CAPTURE(family + " " + name_of(dtype));
-      check_side_by_side(family, dtype, Device{}, 37, 3);
+      check_side_by_side(config, dtype, Device{}, 37, 3);
     }
   }
 }
 
 DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits alone and beside others") {
   for (const Device device : cuda_devices_here()) {
-    for (const std::string family : {"llama", "gpt2"}) check_side_by_side(family, DType::kBF16, device, 33, 1);
+    for (const std::string family : {"llama", "gpt2"})
+      check_side_by_side(config_of(family), DType::kBF16, device, 33, 1);
   }
 }
 
 TEST_CASE("served adapters: log-probabilities have the bits of the losses of a training with the adapter") {
-  for (const std::string family :
-       {"llama", "qwen3", "mixtral", "gpt2", "granite", "olmo3", "gemma3", "gemma2", "phi3", "glm4"}) {
+  for (const auto& [family, config] : family_configs()) {
     for (const DType dtype : {DType::kF32, DType::kBF16}) {
       CAPTURE(family + " " + name_of(dtype));
-      const ModelConfig config = config_of(family);
-      const AdapterConfig adapter = adapters_for(family)[1];
+      const AdapterConfig adapter = adapters_for(config)[1];
       const auto values = values_of(config, adapter, 3);
       std::mt19937 random(4);
       const Tokens prompt = random_tokens(random, 9, config.vocab_size);

@@ -21,13 +21,8 @@ using namespace zerofleet::test;
 namespace {
 
 ModelConfig with_magnitudes(ModelConfig model) {
-  model.adapter = AdapterConfig{3,
-                                2,
-                                0,
-                                AdapterInit::kKaimingUniform,
-                                {"q_proj", "down_proj", "c_attn", "c_proj", "w2", "gate"},
-                                {},
-                                AdapterType::kDora};
+  model.adapter =
+      AdapterConfig{3, 2, 0, AdapterInit::kKaimingUniform, adapter_targets(model, 2), {}, AdapterType::kDora};
   return model;
 }
 
@@ -88,7 +83,7 @@ DEVICE_TEST_CASE(
 
 TEST_CASE("over a loaded base magnitudes are its norms, unless they are loaded as well") {
   TinyJob job(DType::kF32);
-  job.config.model = with_magnitudes(family_configs().front().config);
+  job.config.model = with_magnitudes(config_of("gpt2"));
   const std::vector<ParamSpec> specs = param_specs(job.config.model);
   std::size_t num_base = 0;
   while (specs[num_base].base) ++num_base;

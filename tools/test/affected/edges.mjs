@@ -36,6 +36,11 @@ export const DECLARED_EDGES = [
     why: 'loads the addon with an emulated CUDA device',
   },
   {
+    from: /^test\/support\/families\.ts$/,
+    to: /^job-document\/testing\/(families\/.*|family-sizes)\.json$/,
+    why: 'reads the small models of all families',
+  },
+  {
     from: /^ops\/stack\/stack\.ts$/,
     to: /^(api|worker\/agent|autoscaler)\/main\.ts$/,
     why: 'starts programs by their names',
@@ -83,7 +88,10 @@ export const AFFECTS_EVERYTHING =
 export const AFFECTS_NOTHING = [
   { files: /\.test\.(ts|mjs)$/, why: 'a quick test' },
   { files: /\.md$|(^|\/)LICENSE$/, why: 'no deep test reads this page' },
-  { files: /(^|\/)make[\w]*\.py$/, why: 'a person runs it to make golden data' },
+  {
+    files: /(^|\/)make[\w]*\.py$|^job-document\/testing\/hf\/families\.py$/,
+    why: 'a person runs it to make golden data',
+  },
   { files: /^bench\//, why: 'benchmarks' },
   { files: /^docs\/images\/|^test\/docs\/pictures\.ts$/, why: 'a person runs it to take pictures' },
   { files: /^infra\/images\//, why: 'tested by infra/images/prove.sh, which a person runs' },

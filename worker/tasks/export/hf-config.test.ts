@@ -54,7 +54,7 @@ t.test('an uploaded configuration is exported with unchanged numbers', async (t)
     t.strictSame(withoutDtype(JSON.parse(exported)), withoutDtype(JSON.parse(text)), 'values');
   }
   t.strictSame([...families].sort(), [...MODEL_TYPES].sort());
-  t.match(edited.at(-1), /"router_aux_loss_coef": 1\.0/);
+  t.ok(edited.some((text) => text.includes('"router_aux_loss_coef": 1.0')));
 });
 
 t.test('a generated configuration has floats in the float fields of its family', async (t) => {

@@ -12,6 +12,7 @@
   ROW(page_bytes)              \
   ROW(paged_attention)         \
   ROW(rope)                    \
+  ROW(order_heads)             \
   ROW(rmsnorm)                 \
   ROW(rmsnorm_backward)        \
   ROW(layernorm)               \

@@ -23,14 +23,10 @@ using namespace std::chrono_literals;
 namespace {
 
 ModelConfig mixtral_with(std::int64_t num_experts, std::int64_t experts_per_token) {
-  for (const auto& [name, config] : family_configs()) {
-    if (name != "mixtral") continue;
-    ModelConfig changed = config;
-    changed.num_experts = num_experts;
-    changed.experts_per_token = experts_per_token;
-    return changed;
-  }
-  throw Error("internal", "there is no family with experts");
+  ModelConfig config = config_of("mixtral");
+  config.num_experts = num_experts;
+  config.experts_per_token = experts_per_token;
+  return config;
 }
 
 /// Leaves are different where `leaf` is.

@@ -32,13 +32,7 @@ RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype,
 }
 
 ModelConfig with_adapter(ModelConfig config) {
-  config.adapter =
-      AdapterConfig{3,
-                    0.75,
-                    0,
-                    AdapterInit::kKaimingUniform,
-                    {"q_proj", "v_proj", "o_proj", "down_proj", "gate", "w1", "w2", "c_attn", "c_proj", "c_fc"},
-                    {}};
+  config.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, adapter_targets(config), {}};
   return config;
 }
 
@@ -250,7 +244,7 @@ TEST_CASE("objectives: at the first step, with B of zeros, policy and reference 
 
 TEST_CASE("scores are sums over each sequence's own targets; a base that is not held beside its adapter is refused") {
   const DeviceMachine machine({}, best_cpu_isa(), 2);
-  const ModelConfig config = family_configs().front().config;
+  const ModelConfig config = config_of("gpt2");
   RandomModel model = model_of(machine.ctx, config, DType::kF32);
   const std::vector<SequenceScore> scores = model.model().scores(model.leaf(kKey));
   double sum = 0;

@@ -11,12 +11,6 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr const char* kCases[] = {"lora_llama",       "lora_gemma2", "qlora_gemma2_int8", "lora_gemma3",
-                                  "qlora_gemma3_nf4", "lora_gpt2",   "lora_qwen3",        "dora_llama",
-                                  "dora_gpt2",        "dora_qwen3",  "dora_mixtral",      "qlora_llama_nf4",
-                                  "qlora_gpt2_int8",  "lora_phi3",   "dora_phi3",         "qlora_phi3_nf4",
-                                  "lora_glm4",        "dora_glm4",   "qlora_glm4_int8"};
-
 TransformerOptions over_frozen_base(const GoldenFile& golden) {
   TransformerOptions options;
   for (const ParamSpec& spec : param_specs(golden.model_config())) options.frozen.push_back(spec.base);
@@ -25,7 +19,7 @@ TransformerOptions over_frozen_base(const GoldenFile& golden) {
 
 template <class Body>
 void on_every_case(DType dtype, const Body& body) {
-  on_every_golden(kCases, dtype, over_frozen_base, body);
+  on_every_golden(adapter_files(), dtype, over_frozen_base, body);
 }
 
 }  // namespace

@@ -15,9 +15,11 @@
 using namespace zerofleet;
 using zerofleet::test::Adapted;
 using zerofleet::test::adapted_of;
+using zerofleet::test::adapter_targets;
 using zerofleet::test::AllValues;
 using zerofleet::test::apply_magnitudes;
 using zerofleet::test::code_of;
+using zerofleet::test::config_of;
 using zerofleet::test::DeviceMachine;
 using zerofleet::test::devices_here;
 using zerofleet::test::Expected;
@@ -27,13 +29,6 @@ using zerofleet::test::merge;
 using zerofleet::test::RandomModel;
 
 namespace {
-
-const std::vector<std::vector<std::string>> kTargets = {
-    {"q_proj", "v_proj", "c_attn", "qkv_proj", "w2"},
-    {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "gate", "w1", "w2", "w3", "c_attn",
-     "c_proj", "c_fc", "qkv_proj", "gate_up_proj"},
-    {"down_proj", "o_proj", "w1", "c_proj"},
-};
 
 constexpr AdapterType kTypes[] = {AdapterType::kLora, AdapterType::kDora};
 
@@ -110,7 +105,7 @@ TEST_CASE(
   for (const Device& device : devices_here()) {
     const DeviceMachine machine(device, best_cpu_isa(), 2);
     for (const auto& [name, config] : family_configs()) {
-      for (const auto& targets : kTargets) {
+      for (const auto& targets : {adapter_targets(config), adapter_targets(config, 2), adapter_targets(config, 3)}) {
         for (const AdapterType type : kTypes) {
           CAPTURE(name);
           CAPTURE(targets.front());
@@ -126,7 +121,7 @@ TEST_CASE("an adapter whose B is zeros changes no bit of the loss, and the base'
   for (const auto& [name, config] : family_configs()) {
     for (const AdapterType type : kTypes) {
       CAPTURE(name);
-      const ModelConfig with = with_adapter(config, kTargets[1], 8, type);
+      const ModelConfig with = with_adapter(config, adapter_targets(config), 8, type);
       const ModelConfig base = without_adapter(with);
       const auto specs = param_specs(with), base_specs = param_specs(base);
       for (std::size_t param = 0; param < base_specs.size(); ++param) {
@@ -158,7 +153,7 @@ TEST_CASE(
                                       {AdapterType::kLora, DType::kBF16},
                                       {AdapterType::kDora, DType::kF32},
                                       {AdapterType::kDora, DType::kBF16}}) {
-      ModelConfig with = with_adapter(config, kTargets[1], 8, type);
+      ModelConfig with = with_adapter(config, adapter_targets(config), 8, type);
       if (config.num_experts == 0 && type == AdapterType::kLora) with.adapter->dropout = 0.3;
       CAPTURE(name);
       const DeviceMachine one({}, best_cpu_isa(), 1), three({}, best_cpu_isa(), 3);
@@ -183,7 +178,7 @@ TEST_CASE("a frozen factor of an adapter has no gradient, and the other one the 
   const DeviceMachine machine({}, best_cpu_isa(), 2);
   for (const auto& [name, config] : family_configs()) {
     CAPTURE(name);
-    const ModelConfig with = with_adapter(config, kTargets[1], 8, AdapterType::kDora);
+    const ModelConfig with = with_adapter(config, adapter_targets(config), 8, AdapterType::kDora);
     const RandomModel::Gradients all = RandomModel(machine.ctx, with, DType::kF32).gradients();
     for (const char* factor : {".lora_A.", ".lora_B.", ".lora_magnitude_vector."}) {
       TransformerOptions options;
@@ -203,7 +198,7 @@ TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout
     for (const auto& [name, config] : family_configs()) {
       if (config.num_experts > 0) continue;
       CAPTURE(name);
-      ModelConfig with = with_adapter(config, kTargets[1]);
+      ModelConfig with = with_adapter(config, adapter_targets(config));
       with.adapter->dropout = 0.4;
       RandomModel model(machine.ctx, with, DType::kF32);
       const RandomModel::Gradients at = model.gradients();
@@ -223,7 +218,7 @@ TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout
 }
 
 TEST_CASE("adapters that cannot be are refused") {
-  const ModelConfig config = family_configs().front().config;
+  const ModelConfig config = config_of("gpt2");
   const auto refused = [&](const auto& change) {
     ModelConfig with = with_adapter(config, {"c_attn"});
     change(*with.adapter);

@@ -153,7 +153,7 @@ TEST_CASE("decoder: the same bits for any number of threads") {
 
 TEST_CASE("decoder: invalid calls are refused by code, and append nothing") {
   Machine machine(best_cpu_isa(), 1);
-  const ModelConfig config = family_configs().front().config;
+  const ModelConfig config = config_of("gpt2");
   RandomModel model(machine.ctx, config, DType::kBF16, {}, {1, 64});
   const auto code_of_limits = [&](const Decoder::Limits& limits) {
     return code_of([&] { Decoder(machine.ctx, config, DType::kBF16, limits); });

@@ -115,7 +115,8 @@ struct Formulas {
 
   /// True if the outputs of attention and MLP change before they are added to the stream.
   static bool changes_outputs(const ModelConfig& c) {
-    return c.residual_dropout > 0 || c.residual_scale != 1 || ParamTable(c).layers[0].mlp_output_norm;
+    return c.residual_dropout > 0 || c.residual_scale != 1 || c.parallel_residual ||
+           ParamTable(c).layers[0].mlp_output_norm;
   }
 
   /// Bytes that one layer keeps beside its input.

@@ -123,7 +123,7 @@ TEST_CASE("own lengths: gradients are the sum of those of each sequence") {
 TEST_CASE("own lengths: equal sequences have masks of their own in attention") {
   Machine machine(best_cpu_isa(), 2);
   for (const double dropout : {0.0, 0.5}) {
-    ModelConfig config = family_configs().front().config;
+    ModelConfig config = config_of("gpt2");
     config.embedding_dropout = config.residual_dropout = 0;
     config.attention_dropout = dropout;
     RandomModel leaf(machine.ctx, config, DType::kF32, {}, {3, kRoom});

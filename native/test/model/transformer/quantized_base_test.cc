@@ -12,7 +12,9 @@
 #include "test/model/random_model.h"
 
 using namespace zerofleet;
+using zerofleet::test::adapter_targets;
 using zerofleet::test::code_of;
+using zerofleet::test::config_of;
 using zerofleet::test::DeviceMachine;
 using zerofleet::test::devices_here;
 using zerofleet::test::family_configs;
@@ -23,8 +25,7 @@ namespace {
 
 ModelConfig with_quantized_base(ModelConfig config, QuantFormat format) {
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-  config.adapter = AdapterConfig{
-      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w1", "w2", "c_attn", "c_fc", "qkv_proj"}, {}};
+  config.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, adapter_targets(config, 2), {}};
   config.quantization = format;
   return config;
 }
@@ -111,7 +112,7 @@ TEST_CASE("quantized base: what cannot be is refused") {
 
 TEST_CASE("quantized base: a model takes matrices of its parameters' shapes and format, and no other") {
   Machine machine(best_cpu_isa(), 1);
-  const ModelConfig config = with_quantized_base(family_configs().front().config, QuantFormat::kNf4);
+  const ModelConfig config = with_quantized_base(config_of("gpt2"), QuantFormat::kNf4);
   RandomModel random(machine.ctx, config, DType::kF32);
   const auto params = random.params();
   CHECK(code_of([&] { random.model().bind_params(params); }) == "invalid_argument");
