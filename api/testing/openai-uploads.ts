@@ -8,7 +8,7 @@ import { ADMIN_KEY, CHATS, startTestStack } from './stack.js';
 export const CONTENT = Buffer.from(CHATS);
 export const MD5 = createHash('md5').update(CONTENT).digest('hex');
 /** Sizes that cut lines, and the rest. */
-export const CUTS = [7, 1000, 1001, 2500];
+const CUTS = [7, 1000, 1001, 2500];
 export const PARTS = [0, ...CUTS].map((begin, index) => CONTENT.subarray(begin, CUTS[index]));
 
 export async function setup(t: Test, options: Parameters<typeof startTestStack>[0] = {}) {

@@ -15,7 +15,7 @@ export const log = createLogger({ level: 'silent', name: 'test' });
 export const policy = policyOf({ idle_seconds: 10 });
 
 /** Fake capacity whose machines appear at once. */
-export class NamedMachines implements Capacity {
+class NamedMachines implements Capacity {
   readonly asked: string[] = [];
   readonly machines = new Map<string, string>();
   wanted: Record<string, number> = { m: 0 };

@@ -8,7 +8,17 @@ A component that the library can't read, or that fails for a text, has an error 
 import json
 from pathlib import Path
 
-from components import ADDED_TEXTS, DECODERS, FULL_MODEL, MODELS, NORMALIZERS, PIECES, PRE_TOKENIZERS, TOKEN_LISTS, TOKENIZERS
+from components import (
+    ADDED_TEXTS,
+    DECODERS,
+    FULL_MODEL,
+    MODELS,
+    NORMALIZERS,
+    PIECES,
+    PRE_TOKENIZERS,
+    TOKEN_LISTS,
+    TOKENIZERS,
+)
 from tokenizers import Tokenizer
 
 TEXTS = [

@@ -6,6 +6,7 @@ import t from 'tap';
 import type { Dataset } from '../../../contracts/index.js';
 import { BatchEncoder } from '../../../formats/encoding/encode-batch.js';
 import { readTokenFile } from '../../testing/prepared.js';
+import { prepareTokens } from './prepare-tokens.js';
 import {
   DOCUMENTS,
   documentsOf,
@@ -14,8 +15,7 @@ import {
   LINES,
   setup,
   templates,
-} from '../../testing/prepared-documents.js';
-import { prepareTokens } from './prepare-tokens.js';
+} from './testing/prepared-documents.js';
 
 /** Returns the expected tokens of each document. */
 function expectedDocuments(chatTemplate: string | null) {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import t from 'tap';
 import { modelKey } from '../../../contracts/index.js';
-import { documentsOf, JSONL, LINES, MODEL, setup, templates } from '../../testing/prepared-documents.js';
 import { prepareTokens } from './prepare-tokens.js';
+import { documentsOf, JSONL, LINES, MODEL, setup, templates } from './testing/prepared-documents.js';
 
 t.test('the date of a template is that of the spec', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);

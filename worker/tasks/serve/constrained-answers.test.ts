@@ -1,7 +1,7 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import type { SampleTask } from '../../../contracts/index.js';
-import { setup, TASK } from '../../testing/fake-engine.js';
+import { setup, TASK } from './testing/fake-engine.js';
 
 const CONSTRAINED: SampleTask = { ...TASK, max_tokens: 50, response_format: { type: 'json_object' } };
 

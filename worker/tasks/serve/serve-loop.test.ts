@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { SLOW, setup, TASK, variantInput } from '../../testing/fake-engine.js';
+import { SLOW, setup, TASK, variantInput } from './testing/fake-engine.js';
 
 t.test('each variant draws with its adapter; an unloaded one is removed from the engine', async (t) => {
   const { engine, sent, loop, closed } = await setup();

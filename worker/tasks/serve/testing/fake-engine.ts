@@ -1,19 +1,19 @@
 /** A serve loop over an engine and masks that take a step when a test says so. */
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
-import { BytesTokenizer } from '../../formats/encoding/bytes-tokenizer.js';
-import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
-import type { CoreEngine, DrawnToken, SequenceOptions } from '../shared/native/adapter.js';
-import type { ServeInput, ServeMessage } from '../tasks/protocol.js';
-import type { MaskRequest, NextTokens } from '../tasks/serve/mask-thread-main.js';
-import { buildPrompt } from '../tasks/serve/prompt.js';
-import { ServeLoop } from '../tasks/serve/serve-loop.js';
+import { type SampleTask, ZerofleetError } from '../../../../contracts/index.js';
+import { BytesTokenizer } from '../../../../formats/encoding/bytes-tokenizer.js';
+import { SAMPLE_TASK } from '../../../../platform/testing/sample-task.js';
+import type { CoreEngine, DrawnToken, SequenceOptions } from '../../../shared/native/adapter.js';
+import type { ServeInput, ServeMessage } from '../../protocol.js';
+import type { MaskRequest, NextTokens } from '../mask-thread-main.js';
+import { buildPrompt } from '../prompt.js';
+import { ServeLoop } from '../serve-loop.js';
 
 export const TASK: SampleTask = { ...SAMPLE_TASK, max_tokens: 3, seed: 5 };
 /** Its prompt is not made until it is cancelled. */
 export const SLOW = { ...TASK, prompt: 'slow' };
-export const RULES = { chat_template: null, template_date: null, max_length: 1000 };
+const RULES = { chat_template: null, template_date: null, max_length: 1000 };
 
 /** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */
 export class FakeEngine implements CoreEngine {
@@ -74,7 +74,7 @@ export class FakeEngine implements CoreEngine {
 }
 
 /** Each constrained answer is complete after four tokens. */
-export class FakeMasks {
+class FakeMasks {
   readonly requests: MaskRequest[] = [];
   failure: Error | null = null;
   /** Resolves when masks may come. */

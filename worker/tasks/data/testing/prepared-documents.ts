@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { type Dataset, modelKey } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/process/root.js';
-import { prepared, readTokenFile } from './prepared.js';
+import { type Dataset, modelKey } from '../../../../contracts/index.js';
+import { projectRoot } from '../../../../platform/process/root.js';
+import { prepared, readTokenFile } from '../../../testing/prepared.js';
 
 export const MODEL = 'mdl_01J00000000000000000000000';
 export const { tokenizers, templates } = JSON.parse(
@@ -15,7 +15,7 @@ export const FILES = {
   config: JSON.stringify(tokenizers[0].config),
   special_tokens_map: null,
 };
-export const VOCAB_SIZE = 1000;
+const VOCAB_SIZE = 1000;
 
 /** Texts and chats, some of them longer than a sequence of 24. */
 export const DOCUMENTS: object[] = Array.from({ length: 600 }, (_, index) =>
