@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/export-kinds.js';
 import { type HubUri, parseHubUri } from '../../../contracts/index.js';
 import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { modelCard } from '../model-card.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
-import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
 import { downloadTo, type ExportOptions, sourceOf } from './download.js';
 
 const CARD = 'README.md';
@@ -29,9 +29,9 @@ export function addPushCommand(program: Command, run: Run): void {
     .option('--private', 'create a private repository')
     .option('-m, --message <text>', 'title of the commit')
     .option('-o, --output <dir>', 'keep the downloaded files here; default: a temporary folder')
-    .addOption(choice('--format <format>', 'format of an export', FORMATS))
-    .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
-    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
+    .addOption(choice('--format <format>', 'format of an export', EXPORT_FORMATS))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', EXPORT_DTYPES))
+    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', EXPORT_WEIGHTS))
     .action(run(push));
 }
 
