@@ -1,4 +1,4 @@
-/** What an export may be, in the order in which programs list it. */
+/** Formats, dtypes and weights of exports, in the order in which programs list them. */
 import type { ExportKind } from './queue.js';
 
 export const EXPORT_FORMATS = [

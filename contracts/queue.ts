@@ -33,7 +33,7 @@ export type PromptRequest = Pick<
 export type SampleTask = Omit<PromptRequest, 'tools' | 'tool_choice' | 'response_format'> &
   Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'>>;
 
-/** What generates the answer: a checkpoint, or an uploaded model. */
+/** Source of the weights that answer: a checkpoint, or an uploaded model. */
 export type SampleSource =
   | { job_id: string; checkpoint: Pick<Checkpoint, 'id' | 'prefix'> }
   | { model_id: string };
@@ -74,7 +74,7 @@ export interface CallFormat {
   arguments: string[];
 }
 
-/** What follows of an answer, as the model writes it. */
+/** Next part of an answer, as the model writes it. */
 export interface AnswerDelta {
   index: number;
   text: string;

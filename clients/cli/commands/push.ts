@@ -86,7 +86,7 @@ function readTarget(uri: string): HubUri {
   throw new CliError(`'${uri}' is not of the form hf://owner/name or hf://owner/name@branch`, EXIT.usage);
 }
 
-/** What the card states about a checkpoint. A record that was deleted is left out. */
+/** Returns the facts of a checkpoint for its model card, without records that were deleted. */
 async function factsOf({ client }: Context, checkpointId: string) {
   const checkpoint = await client.checkpoints.get(checkpointId);
   const job = await client.jobs.get(checkpoint.job_id);

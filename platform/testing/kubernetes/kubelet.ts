@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdminClient, AdminError, type KubeObject } from './client.js';
 
-/** What an image starts, in which environment. */
+/** Command and environment of an image. */
 export interface TestImage {
   command: string[];
   env: NodeJS.ProcessEnv;
