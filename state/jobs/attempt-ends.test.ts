@@ -1,40 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { ulid } from 'ulid';
-import type { JobFailure } from '../../contracts/index.js';
+import t from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStore, openJobStore } from '../job-store.js';
-import { executionAt, noteExecutions } from '../testing/executions.js';
+import { FAILURE, freshStore, granted, LEASE_MS } from '../testing/attempts.js';
+import { executionAt } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
-import type { ClaimResult } from './attempts.js';
 
-const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<JobStore> {
-  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
-  t.teardown(() => store.close());
-  return store;
-}
-
-function granted(claim: ClaimResult) {
-  if (!claim.granted) throw new Error(`refused: ${claim.code}`);
-  return claim;
-}
-
-const FAILURE: JobFailure = {
-  category: 'hardware',
-  code: 'rank_lost',
-  message: 'rank 1 ended',
-  rank: 1,
-  step: 7,
-  retryable: true,
-};
-
 t.test('finishing without an execution is for jobs that no worker holds', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const running = await createTestJob(store);
   granted(await store.claimAttempt(running.id, 1, 'a', LEASE_MS));
   await t.rejects(store.finishJob(running.id, null, 'failed'), { code: 'invalid_state' });
@@ -48,7 +24,7 @@ t.test('finishing without an execution is for jobs that no worker holds', async 
 });
 
 t.test('releasing an attempt', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
   const released = await store.releaseAttempt(id, executionAt(id, 1), {
@@ -74,7 +50,7 @@ t.test('releasing an attempt', async (t) => {
 });
 
 t.test('releasing a job with a pending pause or cancel', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   for (const to of ['queued', 'paused'] as const) {
     const { id } = await createTestJob(store);
     granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
@@ -103,7 +79,7 @@ t.test('releasing a job with a pending pause or cancel', async (t) => {
 });
 
 t.test('a job that is cancelled ends with its worker, even without another worker', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', 1));
   await store.requestCancel(id);
@@ -113,7 +89,7 @@ t.test('a job that is cancelled ends with its worker, even without another worke
 });
 
 t.test('lost workers are counted until there is a new checkpoint or a user queues the job', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   let workers = 0;
   const claim = async (attempt: number, leaseMs = 1) => {
@@ -146,7 +122,7 @@ t.test('lost workers are counted until there is a new checkpoint or a user queue
 });
 
 t.test('abandoned jobs are queued again', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const healthy = await createTestJob(store);
   granted(await store.claimAttempt(healthy.id, 1, 'a', LEASE_MS));
   const lost = await createTestJob(store);

@@ -1,43 +1,19 @@
 /** Leases, epochs, fencing, and a worker's changes of the state. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { ulid } from 'ulid';
-import type { JobFailure } from '../../contracts/index.js';
+import t from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStore, openJobStore } from '../job-store.js';
-import { executionAt, noteExecutions } from '../testing/executions.js';
+import { FAILURE, freshStore, granted, LEASE_MS } from '../testing/attempts.js';
+import { executionAt } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { workerWrites } from '../testing/worker-writes.js';
-import type { ClaimResult } from './attempts.js';
 
-const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<JobStore> {
-  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
-  t.teardown(() => store.close());
-  return store;
-}
-
-function granted(claim: ClaimResult) {
-  if (!claim.granted) throw new Error(`refused: ${claim.code}`);
-  return claim;
-}
-
-const FAILURE: JobFailure = {
-  category: 'hardware',
-  code: 'rank_lost',
-  message: 'rank 1 ended',
-  rank: 1,
-  step: 7,
-  retryable: true,
-};
-
 t.test('one of many claims is granted', async (t) => {
-  const store = await freshStore(t);
-  const others = await Promise.all([1, 2, 3].map(() => freshStore(t)));
+  const store = await freshStore(t, server);
+  const others = await Promise.all([1, 2, 3].map(() => freshStore(t, server)));
   t.equal(others.length, 3);
   const { id } = await createTestJob(store);
   const workers = Array.from({ length: 12 }, (_, i) => `worker-${i}`);
@@ -61,7 +37,7 @@ t.test('one of many claims is granted', async (t) => {
 });
 
 t.test('an expired lease lets another worker claim the job, and fences the first one', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', 30));
   await store.transition(id, executionAt(id, 1), 'starting');
@@ -89,7 +65,7 @@ t.test('an expired lease lets another worker claim the job, and fences the first
 });
 
 t.test('the same worker may claim again, as after a blocked event loop', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
   t.equal(granted(await store.claimAttempt(id, 1, 'a', LEASE_MS)).job.epoch, 2);
@@ -101,7 +77,7 @@ t.test('the same worker may claim again, as after a blocked event loop', async (
 });
 
 t.test('transitions follow the state table', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
   await t.rejects(
@@ -144,7 +120,7 @@ t.test('transitions follow the state table', async (t) => {
 });
 
 t.test('a final state never changes', async (t) => {
-  const store = await freshStore(t);
+  const store = await freshStore(t, server);
   for (const state of ['succeeded', 'failed', 'cancelled'] as const) {
     const { id } = await createTestJob(store);
     granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
