@@ -1,6 +1,7 @@
 /** EXPORT.json, the document that commits a folder as an export; written once, last. */
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../contracts/export-kinds.js';
+
 import { ZerofleetError } from '../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../contracts/queue.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, Type } from '../../platform/schema.js';

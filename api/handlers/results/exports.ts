@@ -1,5 +1,5 @@
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/export-kinds.js';
 import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { type ExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../formats/checkpoint/layout.js';
 import type { JobStore } from '../../../state/index.js';

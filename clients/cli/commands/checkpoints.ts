@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/export-kinds.js';
 import type { CheckpointExport, ExportFile, ExportRequest } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/export-kinds.js';
 import type { Download, DownloadRequest, ExportRequest } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';

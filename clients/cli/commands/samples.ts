@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { EXPORT_WEIGHTS } from '../../../contracts/export-kinds.js';
 import type { ChatMessage, Sample, SampleRequest } from '../../../contracts/index.js';
+import { EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import type { Context, Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number, several } from './arguments.js';
