@@ -1,7 +1,7 @@
 // Every field of a configuration reaches the core: another value gives another training, or is refused.
 import t from 'tap';
 import { Trainer, type TrainerConfig } from './index.js';
-import { CASES, FIELDS_OF_TYPES, OTHERS, tiny, tokens } from './settings-cases.js';
+import { CASES, FIELDS_OF_TYPES, OTHERS, tiny, tokens } from './testing/settings-cases.js';
 
 t.teardown(() => tokens.remove());
 

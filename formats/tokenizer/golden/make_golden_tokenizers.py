@@ -8,7 +8,7 @@ A component that the library can't read, or that fails for a text, has an error 
 import json
 from pathlib import Path
 
-from components import (
+from make_components import (
     ADDED_TEXTS,
     DECODERS,
     FULL_MODEL,

@@ -1,7 +1,7 @@
 /** Settings of trainings, and another value of each field. */
-import { DEFAULTS_BY_TYPE } from '../../contracts/generated/job-defaults.js';
-import { plainSettings, type TrainerConfig } from './index.js';
-import { tinyConfig, tinyTokens } from './testing.js';
+import { DEFAULTS_BY_TYPE } from '../../../contracts/generated/job-defaults.js';
+import { plainSettings, type TrainerConfig } from '../index.js';
+import { tinyConfig, tinyTokens } from '../testing.js';
 
 export const tokens = tinyTokens();
 export const tiny: TrainerConfig = {
