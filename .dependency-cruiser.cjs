@@ -1,5 +1,5 @@
-// The layering of the TypeScript rooms: which may import which. The table is docs/architecture.md's; the native folders have
-// the same kind of check in tools/lint/native-layers.mjs.
+// The layering of the TypeScript rooms: which may import which. The table is docs/architecture.md's; the native folders
+// have the same kind of check in tools/lint/native-layers.mjs.
 const mayImport = {
   contracts: [],
   'job-document': ['contracts'],

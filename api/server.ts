@@ -7,7 +7,7 @@ import { HubSource } from '../platform/hub/source.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
-import { connectJobStore, startWebhookRelay } from '../state/index.js';
+import { connectJobStore, type JobStore, startWebhookRelay } from '../state/index.js';
 import { SampleQueue } from './answers/sample-queue.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey, readFirstKey } from './first-key.js';
@@ -76,11 +76,7 @@ export async function startApi({
     const settings = oidcSettings(config);
     const oidc = settings && new OidcProvider(settings);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
-    const buckets = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
-    closers.push(() => buckets.close());
-    const { hub_endpoint: endpoint } = config;
-    const hub = endpoint === null ? null : new HubSource({ endpoint, token: store.findHubToken });
-    const sources = new ContentSources({ buckets, hub });
+    const sources = contentSources(config, store, closers);
     const { s3_endpoint: s3Endpoint, log_level: level } = config;
     const scheduler = await startSchedulerThread({ redisUrl, objectStoreUrl, s3Endpoint, level }, log);
     closers.push(() => scheduler.close());
@@ -130,6 +126,15 @@ export async function startApi({
     await closeAll(closers);
     throw error;
   }
+}
+
+/** Buckets and, unless it is switched off, the Hub. */
+function contentSources(config: Config, store: JobStore, closers: Closer[]): ContentSources {
+  const buckets = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
+  closers.push(() => buckets.close());
+  const { hub_endpoint: endpoint } = config;
+  const hub = endpoint === null ? null : new HubSource({ endpoint, token: store.findHubToken });
+  return new ContentSources({ buckets, hub });
 }
 
 /** Load balancers see that this server is not ready and send new requests elsewhere before it refuses any. */

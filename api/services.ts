@@ -24,7 +24,7 @@ import type { Contract, Operation } from './operations.js';
 import type { TensorAnswers } from './tensors/send-tensor.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
-/** What a sampling request waits for. */
+/** A request for an answer, while it waits. */
 export interface SampleCall {
   /** Time without a worker that works on the request. */
   timeout_ms: number;

@@ -1,96 +1,19 @@
 /** Tests of the reconcile loop on a real job store with fake machines. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
-import { createLogger } from '../platform/logging/logging.js';
+import t from 'tap';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { executionAt } from '../state/testing/executions.js';
-import { TestPool } from '../state/testing/pools.js';
 import { testWorker } from '../state/testing/workers.js';
-import { Autoscaler, type AutoscalerOptions } from './autoscaler.js';
-import type { Capacity, CapacityView } from './capacity/port.js';
 import type { PoolReport } from './controller/types.js';
 import { AutoscalerMetrics } from './metrics.js';
-import { NOW, policyOf } from './testing/world.js';
+import { LEASE_MS, start, value } from './testing/started-autoscaler.js';
+import { policyOf } from './testing/world.js';
 
-const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
-const log = createLogger({ level: 'silent', name: 'test' });
-const policy = policyOf({ idle_seconds: 10 });
-
-/** Fake capacity whose machines appear at once. */
-class NamedMachines implements Capacity {
-  readonly asked: string[] = [];
-  readonly machines = new Map<string, string>();
-  wanted: Record<string, number> = { m: 0 };
-  fails = false;
-
-  async refresh(): Promise<void> {}
-
-  async view(): Promise<CapacityView> {
-    if (this.fails) throw new Error('throttled');
-    const machines = [...this.machines].map(([id, type]) => ({ id, type, terminating: false }));
-    return { machines, wanted: { ...this.wanted }, problems: [] };
-  }
-
-  async want(
-    _policy: PoolPolicy,
-    type: string,
-    machines: number,
-    saveSeconds: number | null = null,
-  ): Promise<void> {
-    this.asked.push(`set_size ${type} ${machines}${saveSeconds === null ? '' : `, saves: ${saveSeconds} s`}`);
-    this.wanted[type] = machines;
-    while (this.machines.size < machines) this.machines.set(`i-${this.machines.size + 1}`, type);
-  }
-
-  async retire(_policy: PoolPolicy, machine: string): Promise<void> {
-    this.asked.push(`retire ${machine}`);
-    const type = this.machines.get(machine) ?? '';
-    this.machines.delete(machine);
-    this.wanted[type] = (this.wanted[type] ?? 0) - 1;
-  }
-
-  async hold(_policy: PoolPolicy, machines: readonly string[]): Promise<void> {
-    for (const machine of machines) this.asked.push(`hold ${machine}`);
-  }
-
-  async close(): Promise<void> {}
-}
-
-async function start(t: Test, changes: Partial<AutoscalerOptions> = {}) {
-  const pool = await TestPool.open(t, server, {});
-  const capacity = new NamedMachines();
-  const metrics = new AutoscalerMetrics();
-  const time = { now: NOW };
-  const store = { ...pool.store, now: async () => time.now };
-  const create = (more: Partial<AutoscalerOptions> = {}) =>
-    new Autoscaler({
-      store,
-      capacity,
-      backgroundTasks: { count: async () => 0 },
-      pools: [policy],
-      interval_ms: 10,
-      metrics,
-      publisher: null,
-      log,
-      ...changes,
-      ...more,
-    });
-  const announce = (id: string, machine: string) =>
-    pool.store.announceWorker(testWorker(id, 4, { machine }), LEASE_MS);
-  return { pool, store, capacity, metrics, time, create, announce };
-}
-
-async function value(metrics: AutoscalerMetrics, name: string): Promise<number> {
-  const { text } = await metrics.scrape();
-  const line = text.split('\n').find((each) => each.startsWith(`zerofleet_autoscaler_${name} `));
-  return Number(line?.split(' ').at(-1));
-}
 
 t.test('machines are requested with the longest save of the pool, also by the next leader', async (t) => {
-  const { pool, capacity, create, announce, time } = await start(t);
+  const { pool, capacity, create, announce, time } = await start(t, server);
   const first = create();
   await pool.job({ min: 4 });
   await first.reconcile();
@@ -107,7 +30,7 @@ t.test('machines are requested with the longest save of the pool, also by the ne
 });
 
 t.test('scales up for a queued job and down when the job is done', async (t) => {
-  const { pool, capacity, metrics, time, create, announce } = await start(t);
+  const { pool, capacity, metrics, time, create, announce } = await start(t, server);
   const autoscaler = create();
   t.teardown(() => autoscaler.close());
   await autoscaler.reconcile();
@@ -134,7 +57,7 @@ t.test('scales up for a queued job and down when the job is done', async (t) => 
 
 t.test('a waiting job is told why it gets no machines, once', async (t) => {
   const small = policyOf({ types: [{ name: 'm', slots: 4, max: 1, price_per_hour: 0 }] });
-  const { pool, time, create } = await start(t, { pools: [small] });
+  const { pool, time, create } = await start(t, server, { pools: [small] });
   const autoscaler = create();
   t.teardown(() => autoscaler.close());
   const job = await pool.job({ min: 8 });
@@ -152,7 +75,7 @@ t.test('a waiting job is told why it gets no machines, once', async (t) => {
 
 t.test('a spent budget ends busy machines, and their workers get no more work', async (t) => {
   const priced = policyOf({ budget_per_day: 3, types: [{ name: 'm', slots: 4, max: 4, price_per_hour: 6 }] });
-  const { pool, capacity, time, create, announce } = await start(t, { pools: [priced] });
+  const { pool, capacity, time, create, announce } = await start(t, server, { pools: [priced] });
   const autoscaler = create();
   t.teardown(() => autoscaler.close());
   await capacity.want(priced, 'm', 1);
@@ -167,69 +90,10 @@ t.test('a spent budget ends busy machines, and their workers get no more work', 
   t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
 });
 
-t.test('a machine whose jobs fit elsewhere is vacated, then retired', async (t) => {
-  const moving = policyOf({ idle_seconds: 10, move_seconds: 40 });
-  const { pool, capacity, metrics, time, create, announce } = await start(t, { pools: [moving] });
-  const autoscaler = create();
-  t.teardown(() => autoscaler.close());
-  const reconcile = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 10) {
-      time.now += 10_000;
-      await autoscaler.reconcile();
-    }
-  };
-  await capacity.want(policy, 'm', 2);
-  await announce('w-1', 'i-1');
-  const [first, full] = [await pool.job({ min: 1 }), await pool.job({ min: 3 })];
-  t.same([await pool.placements(first), await pool.placements(full)], [{ 'w-1': 1 }, { 'w-1': 3 }]);
-  await announce('w-2', 'i-2');
-  const second = await pool.job({ min: 2 });
-  t.same(await pool.placements(second), { 'w-2': 2 });
-  await pool.store.finishJob(full.id, executionAt(full.id, 1), 'failed');
-  await reconcile(20);
-  t.same(await value(metrics, 'actions_total{pool="default",kind="vacate",reason=""}'), Number.NaN);
-  await reconcile(30);
-  t.equal(await value(metrics, 'actions_total{pool="default",kind="vacate",reason=""}'), 1);
-  t.match(await pool.store.listWorkers(), [
-    { id: 'w-1', draining: true },
-    { id: 'w-2', used_slots: 3 },
-  ]);
-  await reconcile(30);
-  t.same(capacity.asked, ['set_size m 2'], 'it is not retired before its job has left');
-  const release = { to: 'queued', reason: 'waiting_for_capacity' } as const;
-  await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), release);
-  await reconcile(10);
-  t.same(capacity.asked, ['set_size m 2', 'retire i-1']);
-});
-
-t.test('a machine that got work after the decision is not retired', async (t) => {
-  const { pool, store: real, capacity, metrics, time, create, announce } = await start(t);
-  await capacity.want(policy, 'm', 1);
-  await announce('w', 'i-1');
-  const job = await pool.job({ min: 1 });
-  // The job arrives between the decision and the action: the decision sees an empty queue.
-  let demand = pool.store.readDemand;
-  const store = { ...real, readDemand: (...args: Parameters<typeof demand>) => demand(...args) };
-  demand = async (pools) => (await pool.store.readDemand(pools)).map((each) => ({ ...each, jobs: [] }));
-  const autoscaler = create({ store });
-  t.teardown(() => autoscaler.close());
-  await autoscaler.reconcile();
-  time.now += 20_000;
-  await autoscaler.reconcile();
-  const before = await pool.store.readDemand(['default']);
-  demand = async () => before.map((each) => ({ ...each, jobs: [] }));
-  await pool.placements(job);
-  time.now += 20_000;
-  await autoscaler.reconcile();
-  t.same(capacity.asked, ['set_size m 1']);
-  t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="busy"}'), 1);
-  t.match(await pool.store.listWorkers(), [{ id: 'w', draining: false, used_slots: 1 }]);
-});
-
 t.test(
   'of two autoscalers only the leader decides; the follower takes over with the stored state',
   async (t) => {
-    const { pool, capacity, time, create, announce } = await start(t);
+    const { pool, capacity, time, create, announce } = await start(t, server);
     const metrics = [new AutoscalerMetrics(), new AutoscalerMetrics()] as const;
     const first = create({ metrics: metrics[0] });
     const second = create({ metrics: metrics[1] });
@@ -256,7 +120,7 @@ t.test(
 );
 
 t.test('two autoscalers that both believe to lead do no harm', async (t) => {
-  const { pool, capacity, time, create, announce } = await start(t);
+  const { pool, capacity, time, create, announce } = await start(t, server);
   // Both are told that they lead: the worst case after a stopped process or a clock jump.
   let state = '';
   const acquireLeaderLease: typeof pool.store.acquireLeaderLease = async (
@@ -286,7 +150,7 @@ t.test('two autoscalers that both believe to lead do no harm', async (t) => {
 });
 
 t.test('failed reads and actions are retried, and the other pools continue', async (t) => {
-  const { pool, capacity, metrics, create } = await start(t);
+  const { pool, capacity, metrics, create } = await start(t, server);
   const reports: ReadonlyMap<string, PoolReport>[] = [];
   const publisher = {
     publish: async (each: ReadonlyMap<string, PoolReport>) => void reports.push(each),
@@ -305,7 +169,7 @@ t.test('failed reads and actions are retried, and the other pools continue', asy
 });
 
 t.test('reconciles until it is closed, and survives an unavailable job store', async (t) => {
-  const { pool, capacity, metrics, create } = await start(t);
+  const { pool, capacity, metrics, create } = await start(t, server);
   let away = true;
   const acquireLeaderLease: typeof pool.store.acquireLeaderLease = async (...args) => {
     if (away) throw new Error('away');

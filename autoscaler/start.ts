@@ -27,7 +27,7 @@ interface RunningAutoscaler {
   close(): Promise<void>;
 }
 
-/** What a type declares, by source of machines. */
+/** Section that a type must declare, by source of machines. */
 const MACHINES = { aws: 'Auto Scaling groups', slurm: 'Slurm options', kubernetes: 'pods' };
 /** Default maximum of agents on this machine. */
 const LOCAL_AGENTS = 4;

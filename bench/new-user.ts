@@ -1,9 +1,9 @@
 /**
  * A new user's way, in seconds since `npm start`: `npm run bench -- new-user`.
  *
- * It starts stacks with empty data directories and walks through the console in Chromium, as fast as the pages allow:
- * the long way (test/console/new-user.ts) and the shortest one to an adapter (test/console/first-lora.ts). What was
- * installed and built is there already; `tools/dev/fresh-machine.sh` measures that.
+ * It starts stacks with empty data directories and walks through the console in Chromium, as fast as the pages allow.
+ * It takes the long way (test/console/new-user.ts) and the shortest one to an adapter (test/console/first-lora.ts).
+ * Installation and build are not included; `tools/dev/fresh-machine.sh` measures them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

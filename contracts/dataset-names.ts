@@ -1,4 +1,4 @@
-/** What the name of a file says about its content. */
+/** Properties of a dataset by the name of its file. */
 import type { Dataset } from './types.js';
 
 const FORMATS: Readonly<Record<string, Dataset['format']>> = {

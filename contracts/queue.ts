@@ -33,7 +33,7 @@ export type PromptRequest = Pick<
 export type SampleTask = Omit<PromptRequest, 'tools' | 'tool_choice' | 'response_format'> &
   Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'chat_template' | 'parallel_tool_calls'>>;
 
-/** What generates the answer: a checkpoint, or an uploaded model. */
+/** Source of the weights that answer: a checkpoint, or an uploaded model. */
 export type SampleSource =
   | { job_id: string; checkpoint: Pick<Checkpoint, 'id' | 'prefix'> }
   | { model_id: string };
@@ -74,7 +74,7 @@ export interface CallFormat {
   arguments: string[];
 }
 
-/** What follows of an answer, as the model writes it. */
+/** Next part of an answer, as the model writes it. */
 export interface AnswerDelta {
   index: number;
   text: string;
@@ -116,6 +116,26 @@ export type SampleMessage =
 
 /** An export among those of one checkpoint. */
 export type ExportKind = Required<ExportRequest>;
+
+/** Formats, dtypes and weights of exports, in the order in which programs list them. */
+export const EXPORT_FORMATS = [
+  'safetensors',
+  'peft',
+  'peft_folded',
+  'gguf',
+  'gguf_lora',
+  'deepspeed_universal',
+] as const satisfies readonly ExportKind['format'][];
+
+export const EXPORT_DTYPES = [
+  'bf16',
+  'fp16',
+  'fp32',
+  'q8_0',
+] as const satisfies readonly ExportKind['dtype'][];
+
+/** The weights as trained, or their average. */
+export const EXPORT_WEIGHTS = ['trained', 'ema'] as const satisfies readonly ExportKind['weights'][];
 
 /**
  * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests

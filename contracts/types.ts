@@ -37,14 +37,14 @@ export type SampleChoice = Schemas['SampleChoice'];
 export type SampledToken = Schemas['SampledToken'];
 export type Tool = Schemas['Tool'];
 export type ToolCall = Schemas['ToolCall'];
-/** What follows of a call. The first delta has all fields, later ones have more of the arguments. */
+/** Next part of a call. The first delta has all fields, later ones have more of the arguments. */
 export interface ToolCallDelta {
   index: number;
   id?: string;
   type?: ToolCall['type'];
   function: { name?: string; arguments: string };
 }
-/** What follows of an answer. */
+/** Next part of an answer. */
 export type SampleDelta = Pick<SampleChoice, 'index' | 'text' | 'logprobs'> & {
   tool_calls?: ToolCallDelta[];
 };

@@ -1,4 +1,5 @@
-"""Reads a checkpoint and verifies its digest, as docs/checkpoints.md describes them: `python read_checkpoint.py FOLDER`.
+"""Reads a checkpoint and verifies its digest, as docs/checkpoints.md describes them: `python read_checkpoint.py
+FOLDER`.
 
 It needs numpy, safetensors and xxhash, and nothing of zerofleet.
 """

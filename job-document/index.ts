@@ -20,6 +20,7 @@ export {
   PARAM_NAMES,
   paramNamesOf,
 } from './model/families/families.js';
+export type { FieldFact, FieldSchema } from './model/field-facts.js';
 export {
   causalLmClass,
   configSchema,
@@ -32,7 +33,6 @@ export { leafCount, tokensPerStep } from './model/leaves.js';
 export * from './model/module-tensors.js';
 export * from './model/params.js';
 export { isDerived, PARTS, type ParamNames, type Part, type PartParams } from './model/parts.js';
-export type { FieldFact, FieldSchema } from './model/reader.js';
 export * from './objective.js';
 export * from './overrides.js';
 export * from './presets.js';

@@ -66,7 +66,7 @@ function mixedDtypes({ dtypes, adapter }: Model): Warning[] {
   return [{ pointer: '/dtypes', code: 'mixed_dtypes', message }];
 }
 
-/** What makes a model learn something else than the writer of a text intends. */
+/** Rule for a text from which a model learns something else than its writer intends. */
 interface FlawRule {
   pointer: string;
   /** Share of the texts above which the flaw is worth a warning; 0 by default. */

@@ -23,7 +23,7 @@ export class CallReader {
   /** White space at the end of the text until now. */
   private space = '';
   private call: GrowingCall | null = null;
-  /** What stands before `call`. */
+  /** Text before `call`. */
   private mark = '';
   private state: 'text' | 'call' | 'behind';
   private added: Read = { text: '', tool_calls: [] };
@@ -73,9 +73,9 @@ export class CallReader {
       this.beginCall(open, this.rest.slice(at + open.length));
       return true;
     }
-    const held = beginningOf(open, this.rest);
-    this.addText(this.rest.slice(0, this.rest.length - held));
-    this.rest = this.rest.slice(this.rest.length - held);
+    const numPending = beginningOf(open, this.rest);
+    this.addText(this.rest.slice(0, this.rest.length - numPending));
+    this.rest = this.rest.slice(this.rest.length - numPending);
     return false;
   }
 

@@ -19,7 +19,7 @@ export function sendJson(reply: FastifyReply, document: object, numLogprobs: num
 let turns: Promise<unknown> = Promise.resolve();
 
 /** Resolves in a later turn of the event loop, in which it resolves for no other caller. */
-function ownTurn(): Promise<unknown> {
+function exclusiveTurn(): Promise<unknown> {
   turns = turns.then(() => nextTurn());
   return turns;
 }
@@ -32,7 +32,7 @@ export async function* paced(texts: Iterable<string> | AsyncIterable<string>): A
     length += text.length;
     if (length < PIECE) continue;
     length = 0;
-    await ownTurn();
+    await exclusiveTurn();
   }
 }
 

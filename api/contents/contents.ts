@@ -78,8 +78,8 @@ export class ModelContents {
     } else if (name === ADDED_TOKENS_FILE) {
       this.tokenizer.added_tokens = parseDocument(name, bytes, 'tokenizer_invalid');
     } else if (isSentencepiece(name)) {
-      const there = this.tokenizer.sentencepiece;
-      if (there === undefined || name < there.name) this.tokenizer.sentencepiece = { name, bytes };
+      const previous = this.tokenizer.sentencepiece;
+      if (previous === undefined || name < previous.name) this.tokenizer.sentencepiece = { name, bytes };
     } else if (name.endsWith('.json')) {
       parseDocument(name, bytes, 'model_archive_invalid');
     }
@@ -153,7 +153,7 @@ export class ModelContents {
   }
 }
 
-/** What a model of safetensors alone has not. */
+/** Parts that a model of safetensors alone does not have. */
 const NO_CHECKPOINT = { optimizer: null, adapter: null, pairs: [] };
 
 function twoSources(): ZerofleetError {

@@ -137,16 +137,16 @@ export function checkIndex(index: ReadonlyMap<string, string>, files: readonly W
     files.map(({ file, header }) => [file, new Set(header.tensors.map(({ name }) => name))]),
   );
   for (const [tensor, file] of index) {
-    const there = names.get(file);
-    if (there === undefined) {
+    const known = names.get(file);
+    if (known === undefined) {
       const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is missing`;
       throw problem('model_file_missing', detail, file, tensor);
     }
-    if (!there.has(tensor))
+    if (!known.has(tensor))
       throw fail(`the index says that ${shown(tensor)} is in ${file}; it is not`, file, tensor);
   }
-  for (const [file, there] of names)
-    for (const tensor of there)
+  for (const [file, known] of names)
+    for (const tensor of known)
       if (index.get(tensor) !== file)
         throw fail(
           `${where(file, tensor)} is not where the index says (${index.get(tensor) ?? 'nowhere'})`,

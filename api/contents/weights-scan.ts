@@ -33,7 +33,7 @@ export class WeightsScan {
    * `onHeader`
    */
   async *pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const held: Uint8Array[] = [];
+    const chunks: Uint8Array[] = [];
     let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));
     let filled = 0;
     let hasHeader = false;
@@ -42,7 +42,7 @@ export class WeightsScan {
         yield this.digested(piece);
         continue;
       }
-      held.push(piece);
+      chunks.push(piece);
       for (let used = 0; used < piece.length && filled < start.length; ) {
         const part = piece.subarray(used, used + start.length - filled);
         start.set(part, filled);
@@ -53,7 +53,7 @@ export class WeightsScan {
       if (filled < start.length) continue;
       hasHeader = true;
       await this.take(start);
-      for (const each of held.splice(0)) yield this.digested(each);
+      for (const each of chunks.splice(0)) yield this.digested(each);
     }
     if (!hasHeader) await this.take(start.subarray(0, filled));
   }

@@ -20,7 +20,7 @@ interface FindOptions {
   sources: ContentSource;
   /** Project of the request. */
   project: string;
-  /** Those of a model by default. */
+  /** Names to copy; by default the files of a model. */
   names?: FolderNames;
 }
 

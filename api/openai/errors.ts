@@ -96,10 +96,10 @@ export function describeRefusal(error: unknown, request: Asked): Described {
   return described(translate(problem, given ?? {}), problem.retryable ? RETRY_AFTER_SECONDS : null);
 }
 
-type Told = Pick<Refusal, 'status' | 'code' | 'param' | 'message'>;
+type RefusalFields = Pick<Refusal, 'status' | 'code' | 'param' | 'message'>;
 
 /** The official clients have classes of errors by status, and the hosted API answers nothing with 422. */
-function translate({ status, code, detail, title, errors = [] }: Problem, given: object): Told {
+function translate({ status, code, detail, title, errors = [] }: Problem, given: object): RefusalFields {
   const fields = errors.map((field) => ({ ...field, param: paramOf(field, given) }));
   const [first] = fields;
   const list = fields.map(({ param, pointer, message }) => `${param ?? pointer}: ${message}`);
@@ -122,7 +122,7 @@ function paramOf({ pointer }: FieldError, given: object): string | null {
   return known ?? (name in given ? name : null);
 }
 
-function described({ status, code, param, message }: Told, retryAfter: number | null): Described {
+function described({ status, code, param, message }: RefusalFields, retryAfter: number | null): Described {
   return { status, body: { error: { message, code, param, type: typeOf(status) } }, retry_after: retryAfter };
 }
 

@@ -8,7 +8,7 @@
 import { isFinal, type Job, type JobState, type Sweep, type SweepRun } from '../../contracts/index.js';
 import type { StoredSweep, SweepTask } from '../../state/index.js';
 
-/** What a job has reached. */
+/** Progress and results of a job. */
 export interface RunView {
   state: JobState;
   /** Rung for which it trained when it was read. */

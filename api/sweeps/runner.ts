@@ -30,11 +30,11 @@ export function runSweeps(
  * Reads the jobs before the record. If the record still has a task, the task was not begun when its job was read. The
  * change names that version of the job, so only one of several servers makes it.
  */
-async function workOn(stores: Stores, { id, project, sweep, tasks: asked }: StoredSweep): Promise<void> {
+async function workOn(stores: Stores, { id, project, sweep, tasks }: StoredSweep): Promise<void> {
   const { store } = stores;
   const jobs = await jobsOf(
     stores,
-    sweep.runs.filter((run) => isLookedAt(run, asked)),
+    sweep.runs.filter((run) => needsUpdate(run, tasks)),
   );
   if (jobs === null) return;
   const views = await viewsOf(store, sweep, jobs);
@@ -49,7 +49,7 @@ async function workOn(stores: Stores, { id, project, sweep, tasks: asked }: Stor
   if (hasEnded(noted.sweep) && Object.keys(noted.tasks).length === 0) await store.endSweep(id);
 }
 
-function isLookedAt({ state, job_id }: SweepRun, tasks: StoredSweep['tasks']): boolean {
+function needsUpdate({ state, job_id }: SweepRun, tasks: StoredSweep['tasks']): boolean {
   // The job may be created while it is read, and then must not be taken for a deleted one.
   if (tasks[job_id] === 'create') return false;
   return state === 'running' || tasks[job_id] !== undefined;

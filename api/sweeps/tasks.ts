@@ -21,7 +21,7 @@ export interface Stores {
 /** Jobs that were read; null for a deleted one. */
 export type Jobs = ReadonlyMap<string, Job | null>;
 
-/** What became of a task. One that is not over is tried again. */
+/** Outcome of a task. A task that is not over is tried again. */
 interface Outcome {
   task: SweepTask;
   isOver: boolean;

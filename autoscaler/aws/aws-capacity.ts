@@ -100,8 +100,8 @@ export class AwsCapacity implements Capacity {
   /** Reads why a group has fewer instances than it should have. */
   private async problemOf(group: Group): Promise<Pick<LaunchProblem, 'code' | 'message'> | null> {
     const recent = this.recentOf(group.name);
-    const there = group.instances.filter(({ terminating }) => !terminating).length;
-    if (there >= (recent.desired?.machines ?? group.desired)) {
+    const numInstances = group.instances.filter(({ terminating }) => !terminating).length;
+    if (numInstances >= (recent.desired?.machines ?? group.desired)) {
       recent.problem = null;
       return null;
     }
@@ -148,21 +148,21 @@ export class AwsCapacity implements Capacity {
       for (const { id, waiting } of group.instances) {
         // Instances that this class terminated were idle.
         if (!waiting || !machines.includes(id) || this.terminated.has(id)) continue;
-        const held = this.held.get(id) ?? { since: now, at: now };
-        this.held.set(id, held);
-        if (now - held.since < MAX_HOLD_MS) await this.sendHeartbeat(group, id, held);
+        const protection = this.held.get(id) ?? { since: now, at: now };
+        this.held.set(id, protection);
+        if (now - protection.since < MAX_HOLD_MS) await this.sendHeartbeat(group, id, protection);
       }
     }
   }
 
-  private async sendHeartbeat(group: Group, instance: string, held: { at: number }): Promise<void> {
+  private async sendHeartbeat(group: Group, instance: string, protection: { at: number }): Promise<void> {
     const now = this.clock();
     const hooks = await this.hooksOf(group);
     const periodMs = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_FRACTION;
     // The hook's timeout started when the instance began to terminate, at about the time it was first seen.
-    if (now - held.at < periodMs) return;
+    if (now - protection.at < periodMs) return;
     for (const { name } of hooks) await this.options.groups.heartbeat(group.name, name, instance);
-    held.at = now;
+    protection.at = now;
     this.options.log.info({ machine: instance }, 'still saving: extended the termination hook');
   }
 

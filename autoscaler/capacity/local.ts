@@ -87,10 +87,10 @@ export class LocalCapacity implements Capacity {
   private fill(): void {
     if (this.closed) return;
     for (const { policy, type, machines } of this.wanted.values()) {
-      const there = [...this.machines.values()].filter(
+      const running = [...this.machines.values()].filter(
         (machine) => machine.pool === policy.pool && machine.type === type && !machine.terminating,
       );
-      for (let count = there.length; count < machines; count += 1) this.start(policy, type);
+      for (let count = running.length; count < machines; count += 1) this.start(policy, type);
     }
   }
 

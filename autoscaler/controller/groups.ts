@@ -29,7 +29,7 @@ export function ranksForGroups(
   most: number,
 ): number {
   const groups = groupsOf(workers, growth);
-  const held = jobs.reduce((sum, job) => sum + job.held, 0);
+  const heldSlots = jobs.reduce((sum, job) => sum + job.held, 0);
   const sizes = jobs.map(({ held: has, need }) => {
     const [target] = groups.filter(({ free, more }) => free + more >= need);
     if (has > 0 || !target) return 0;
@@ -37,7 +37,7 @@ export function ranksForGroups(
       (sum, group) => sum + (group !== target && group.free < need ? group.free : 0),
       0,
     );
-    return useless === 0 ? 0 : held + need + useless;
+    return useless === 0 ? 0 : heldSlots + need + useless;
   });
   return Math.max(0, ...sizes.filter((size) => size <= most));
 }

@@ -1,4 +1,5 @@
-"""The trainings of zerofleet_gpu_bench with PyTorch: `pytorch_peer.py --config gpt2 --micro-batch 16 --leaves 4`, JSON lines.
+"""The trainings of zerofleet_gpu_bench with PyTorch: `pytorch_peer.py --config gpt2 --micro-batch 16 --leaves 4`,
+JSON lines.
 
 PyTorch's fastest recipe for the same arithmetic: torch.compile, scaled_dot_product_attention, parameters and
 activations in bf16, fused AdamW on a fp32 master copy. Autograd sums the gradients of a step's micro-batches in bf16,

@@ -1,4 +1,5 @@
-"""The fine-tuning of bench/finetune.ts with TRL and PEFT: `trl_finetune.py --config llama-small --objective sft ...`; its last line is JSON.
+"""The fine-tuning of bench/finetune.ts with TRL and PEFT: `trl_finetune.py --config llama-small --objective sft ...`;
+its last line is JSON.
 
 A model with random weights in fp32, LoRA over all linear layers, completions alone are learned, a batch is padded to
 its longest row. Words of the texts are numbers, which a tokenizer of whole words maps to tokens. Activations are kept,

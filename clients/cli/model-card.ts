@@ -165,7 +165,7 @@ function table(rows: readonly Row[]): string[] {
   return ['| | |', '|---|---|', ...rows.map(([name, value]) => `| ${name} | ${value} |`)];
 }
 
-/** What a reader needs besides the document. */
+/** Returns the data that a repetition needs besides the document. */
 function repetition({ job, base, datasets }: CardFacts, sources: Sources): string[] {
   const uploads = [base, ...datasets].filter((record) => record !== null && sources[record.id] === undefined);
   const needed = uploads.map(

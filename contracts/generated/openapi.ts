@@ -7983,7 +7983,7 @@ export interface components {
         /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
         ExportDtype: components["schemas"]["ExportDtype"];
         /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
-        ExportWeights: "trained" | "ema";
+        ExportWeights: components["schemas"]["ExportWeights"];
         /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
         ExportTensorboard: boolean;
         /** @description Identifier of the dataset. */

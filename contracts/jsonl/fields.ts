@@ -43,7 +43,7 @@ export class BadLine extends Error {
   }
 }
 
-/** What is wrong with a text that `hasUnpairedSurrogate`. */
+/** Message for a text that `hasUnpairedSurrogate`. */
 export const UNPAIRED_SURROGATE =
   'it has an unpaired surrogate, such as \\ud800 alone, which is not a character; leave it out, or write the whole character';
 

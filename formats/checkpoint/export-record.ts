@@ -1,32 +1,23 @@
 /** EXPORT.json, the document that commits a folder as an export; written once, last. */
+
 import { ZerofleetError } from '../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../contracts/queue.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
 
 export const EXPORT_RECORD_FILE = 'EXPORT.json';
 const strict = { additionalProperties: false };
+const oneOf = <T extends string>(values: readonly T[]) => Type.Unsafe<T>({ enum: values });
 
 const ExportRecord = Type.Object(
   {
     format_version: Type.Literal(1),
     checkpoint_id: Type.String(),
     job_id: Type.String(),
-    format: Type.Union([
-      Type.Literal('safetensors'),
-      Type.Literal('peft'),
-      Type.Literal('peft_folded'),
-      Type.Literal('gguf'),
-      Type.Literal('gguf_lora'),
-      Type.Literal('deepspeed_universal'),
-    ]),
-    dtype: Type.Union([
-      Type.Literal('bf16'),
-      Type.Literal('fp16'),
-      Type.Literal('fp32'),
-      Type.Literal('q8_0'),
-    ]),
-    weights: Type.Union([Type.Literal('trained'), Type.Literal('ema')]),
+    format: oneOf(EXPORT_FORMATS),
+    dtype: oneOf(EXPORT_DTYPES),
+    weights: oneOf(EXPORT_WEIGHTS),
     tensorboard: Type.Boolean(),
     prefix: Type.String(),
     state_digest: Type.String(),

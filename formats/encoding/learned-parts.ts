@@ -44,7 +44,7 @@ export class Rendering {
     return this.foundLoops;
   }
 
-  /** What the template writes behind the last message: the prompt for an answer. */
+  /** Text that the template writes behind the last message: the prompt for an answer. */
   get tail(): string {
     return this.text.slice(this.loops.end);
   }

@@ -24,6 +24,6 @@ export interface PromptTokenizer extends AnswerDecoder {
   readonly specialTexts: RegExp | null;
   /** Encodes a rendered chat without adding special tokens. */
   encodeChat(text: RenderedText): number[];
-  /** What decodes its tokens; null: each token is a byte. */
+  /** Table that decodes its tokens; null: each token is a byte. */
   readonly decoderTable: DecoderTable | null;
 }

@@ -5,7 +5,7 @@ import { LEARN_BEGIN, LEARN_END } from './chat-origins.js';
 import { LEARN_BEGIN_VARIABLE, LEARN_END_VARIABLE } from './parsed-template.js';
 import { strftime } from './strftime.js';
 
-/** What the library defines for all templates; `strftime_now` depends on the job. */
+/** Functions that the library defines for all templates; `strftime_now` depends on the job. */
 const GLOBALS: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(['true', 'True'].map((name) => [name, true])),
   ...Object.fromEntries(['false', 'False'].map((name) => [name, false])),

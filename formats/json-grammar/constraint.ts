@@ -3,7 +3,7 @@ import { grammarOf } from './grammar.js';
 import { DEAD, Matcher, type Position } from './matcher.js';
 import { allow, type TokenMask, type Vocabulary } from './vocabulary.js';
 
-/** What an answer must be: the tokens of a head, and behind them a JSON object of a schema, for one of the choices. */
+/** Form of an answer: for one of the choices, the tokens of a head, and then a JSON object of a schema. */
 export interface Constraint {
   choices: readonly { head: readonly number[]; schema: string }[];
 }

@@ -52,9 +52,11 @@ export function checkParams(
     files.flatMap(({ tensors }) => tensors.filter(isMaster).map(({ param, shape }) => [param, shape])),
   );
   for (const { name, shape } of params) {
-    const there = shapes.get(name);
-    if (there?.join() !== shape.join())
-      throw corrupt(`${name} has shape [${shape}] here and ${there ? `[${there}]` : 'is missing'} there`);
+    const expected = shapes.get(name);
+    if (expected?.join() !== shape.join())
+      throw corrupt(
+        `${name} has shape [${shape}] here and ${expected ? `[${expected}]` : 'is missing'} there`,
+      );
     shapes.delete(name);
   }
   const [unexpected] = shapes.keys();

@@ -25,7 +25,7 @@ interface LoopMarks {
   end: number;
 }
 
-/** What the statements of these names throw. */
+/** Thrown by the statements `break` and `continue`. */
 const BREAK = Symbol('break');
 const CONTINUE = Symbol('continue');
 

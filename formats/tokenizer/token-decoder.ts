@@ -4,9 +4,9 @@ import { Component } from './fields.js';
 /** How a token becomes text: not at all, as a byte whose text depends on the bytes beside it, or as text. */
 export type TextKind = 'none' | 'byte' | 'text';
 
-/** What decodes tokens. It can be sent to another thread. */
+/** Table for decoding tokens. It can be sent to another thread. */
 export interface DecoderTable {
-  /** What the decoder gets of each token with text, by id. */
+  /** Text of each token that has one, by id. */
   texts: ReadonlyMap<number, string>;
   /** The component `decoder` of a `tokenizer.json`; null if it has none. */
   decoder: unknown;

@@ -70,8 +70,8 @@ export class Unigram implements TokenModel {
   private bestPath(piece: string): (Node | undefined)[] {
     const best: (Node | undefined)[] = [];
     const offer = (begin: number, end: number, id: number, score: number) => {
-      const there = best[end];
-      if (!there || score > there.score) best[end] = { begin, id, score };
+      const bestAtEnd = best[end];
+      if (!bestAtEnd || score > bestAtEnd.score) best[end] = { begin, id, score };
     };
     for (let begin = 0; begin < piece.length; ) {
       const untilHere = best[begin]?.score ?? 0;

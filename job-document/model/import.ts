@@ -17,8 +17,9 @@ import { fieldError } from '../common/field-error.js';
 import { FAMILIES, familyOf, MODEL_TYPES, type ModelType } from './families/families.js';
 import type { Family } from './families/family.js';
 import { FIELDS } from './families/fields.js';
+import type { FieldFact, FieldSchema } from './field-facts.js';
 import { readCommon } from './harmless.js';
-import { ConfigReader, type FieldFact, type FieldSchema } from './reader.js';
+import { ConfigReader } from './reader.js';
 import { checkShapes } from './shape-rules.js';
 
 interface ImportedConfig {

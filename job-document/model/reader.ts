@@ -3,30 +3,8 @@ import type { FieldError, FieldErrorCode, Warning } from '../../contracts/index.
 import { nearestName } from '../../contracts/nearest-name.js';
 import { fieldError } from '../common/field-error.js';
 import { ignoredField } from '../common/warning.js';
+import type { FieldFact, FieldSchema } from './field-facts.js';
 import { isWithin, type Range, rangeText } from './range.js';
-
-/** The parts of a JSON schema that describe a field. */
-export interface FieldSchema {
-  type?: string | readonly string[];
-  oneOf?: readonly FieldSchema[];
-  $ref?: string;
-  items?: FieldSchema;
-  enum?: readonly unknown[];
-  description?: string;
-}
-
-/** Documentation of a field: a row of the tables of docs/models.md. */
-export interface FieldFact {
-  /** Dotted path. */
-  name: string;
-  aliases: readonly string[];
-  /** Type and range as text. */
-  type: string;
-  /** Default of an absent field; null for a required one. */
-  fallback: string | null;
-  /** Of the field's value in a configuration with every field. */
-  schema: FieldSchema;
-}
 
 /** `fallbackText` describes how `fallback` was computed. */
 interface Options<T> {

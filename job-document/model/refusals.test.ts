@@ -28,6 +28,14 @@ const LONGROPE = { type: 'longrope', short_factor: [1, 1], long_factor: [1, 2] }
 
 type Refusal = [object, FieldErrorCode, string, string?];
 
+/** A refused `rope_scaling` of Llama; the pointer is below it. */
+const rope = (scaling: unknown, code: FieldErrorCode, pointer: string, suggestion?: string): Refusal => [
+  { ...LLAMA, rope_scaling: scaling },
+  code,
+  `/rope_scaling${pointer}`,
+  suggestion,
+];
+
 const REFUSED: Refusal[] = [
   // families
   [{ hidden_size: 64 }, 'missing_field', '/model_type'],
@@ -67,11 +75,7 @@ const REFUSED: Refusal[] = [
   ],
   // rotary positions
   ...['dynamic', 'su', 'mrope'].map(
-    (ropeType): Refusal => [
-      { ...LLAMA, rope_scaling: { rope_type: ropeType, factor: 2 } },
-      'model_field_unsupported',
-      '/rope_scaling/rope_type',
-    ],
+    (ropeType): Refusal => rope({ rope_type: ropeType, factor: 2 }, 'model_field_unsupported', '/rope_type'),
   ),
   [
     { ...LLAMA, rope_parameters: { rope_type: 'llama', factor: 2 } },
@@ -79,44 +83,23 @@ const REFUSED: Refusal[] = [
     '/rope_parameters/rope_type',
     'llama3',
   ],
-  [{ ...LLAMA, rope_scaling: { type: 'linear' } }, 'missing_field', '/rope_scaling/factor'],
-  [{ ...LLAMA, rope_scaling: { type: 'yarn', factor: null } }, 'missing_field', '/rope_scaling/factor'],
+  rope({ type: 'linear' }, 'missing_field', '/factor'),
+  rope({ type: 'yarn', factor: null }, 'missing_field', '/factor'),
   [
     { ...LLAMA, rope_parameters: { rope_type: 'yarn', rope_theta: 5e5 } },
     'missing_field',
     '/rope_parameters/factor',
   ],
-  [
-    { ...LLAMA, rope_scaling: { rope_type: 'yarn', type: 'linear', factor: 4 } },
-    'model_field_conflict',
-    '/rope_scaling/type',
-  ],
-  [{ ...LLAMA, rope_scaling: { type: 'linear', factor: 0.5 } }, 'out_of_range', '/rope_scaling/factor'],
-  [{ ...LLAMA, rope_scaling: 'linear' }, 'wrong_type', '/rope_scaling'],
-  [{ ...LLAMA, rope_scaling: [] }, 'wrong_type', '/rope_scaling'],
+  rope({ rope_type: 'yarn', type: 'linear', factor: 4 }, 'model_field_conflict', '/type'),
+  rope({ type: 'linear', factor: 0.5 }, 'out_of_range', '/factor'),
+  rope('linear', 'wrong_type', ''),
+  rope([], 'wrong_type', ''),
   // Cosines and sines scaled by 0 are no positions.
-  [
-    { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 4, attention_factor: 0 } },
-    'out_of_range',
-    '/rope_scaling/attention_factor',
-  ],
-  [
-    { ...LLAMA, rope_scaling: { ...llama3, high_freq_factor: 1 } },
-    'out_of_range',
-    '/rope_scaling/high_freq_factor',
-  ],
-  [
-    { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 2, beta_fast: 1, beta_slow: 2 } },
-    'out_of_range',
-    '/rope_scaling/beta_fast',
-  ],
-  [
-    { ...LLAMA, rope_scaling: { ...llama3, partial_rotary_factor: 0.5 } },
-    'model_field_unsupported',
-    '/rope_scaling/partial_rotary_factor',
-    '1',
-  ],
-  [{ ...LLAMA, rope_scaling: { ...llama3, beta_fast: 32 } }, 'unknown_field', '/rope_scaling/beta_fast'],
+  rope({ rope_type: 'yarn', factor: 4, attention_factor: 0 }, 'out_of_range', '/attention_factor'),
+  rope({ ...llama3, high_freq_factor: 1 }, 'out_of_range', '/high_freq_factor'),
+  rope({ rope_type: 'yarn', factor: 2, beta_fast: 1, beta_slow: 2 }, 'out_of_range', '/beta_fast'),
+  rope({ ...llama3, partial_rotary_factor: 0.5 }, 'model_field_unsupported', '/partial_rotary_factor', '1'),
+  rope({ ...llama3, beta_fast: 32 }, 'unknown_field', '/beta_fast'),
   // Phi-3
   [{ ...PHI3, attention_bias: true }, 'model_field_unsupported', '/attention_bias', 'false'],
   [{ ...PHI3, full_attn_mod: 2 }, 'model_field_unsupported', '/full_attn_mod', '1'],

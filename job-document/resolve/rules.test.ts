@@ -3,8 +3,13 @@ import type { FieldErrorCode, JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
 
+/** Documents that change one section of the smallest one. */
+const train = (fields: JobSpec['train']) => ({ train: { steps: 1, ...fields } });
+const optimizer = (fields: NonNullable<JobSpec['train']>['optimizer']) => train({ optimizer: fields });
+const model = (fields: object) => ({ model: { config: { ...LLAMA, ...fields } } });
+
 const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] = [
-  ['micro_batch_not_divisor', '/train/micro_batch_size', '4', { train: { steps: 1, micro_batch_size: 6 } }],
+  ['micro_batch_not_divisor', '/train/micro_batch_size', '4', train({ micro_batch_size: 6 })],
   ['too_many_ranks', '/resources/ranks/max', '4', { resources: { ranks: { max: 5 } } }],
   [
     'ranks_out_of_order',
@@ -12,72 +17,32 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     undefined,
     { resources: { ranks: { min: 2, preferred: 1, max: 4 } } },
   ],
-  [
-    'sequence_longer_than_data',
-    '/train/sequence_length',
-    '999',
-    { train: { steps: 1, sequence_length: 1000 } },
-  ],
+  ['sequence_longer_than_data', '/train/sequence_length', '999', train({ sequence_length: 1000 })],
   [
     'dataset_too_small',
     '/data/validation_fraction',
     '0',
     { data: { ...SMALLEST.data, validation_fraction: 0.1 }, train: { steps: 1, sequence_length: 999 } },
   ],
-  [
-    'field_without_effect',
-    '/train/evaluation',
-    undefined,
-    { train: { steps: 1, evaluation: { every_steps: 5 } } },
-  ],
-  [
-    'sequence_longer_than_model',
-    '/train/sequence_length',
-    '64',
-    { model: { config: { ...LLAMA, max_position_embeddings: 64 } } },
-  ],
-  [
-    'vocab_too_small',
-    '/model/config/vocab_size',
-    '256',
-    { model: { config: { ...LLAMA, vocab_size: 255 } } },
-  ],
-  [
-    'hidden_size_not_divisible',
-    '/model/config/hidden_size',
-    '64',
-    { model: { config: { ...LLAMA, hidden_size: 66 } } },
-  ],
-  [
-    'heads_not_divisible',
-    '/model/config/num_key_value_heads',
-    '2',
-    { model: { config: { ...LLAMA, num_key_value_heads: 3 } } },
-  ],
-  [
-    'intermediate_size_odd',
-    '/model/config/intermediate_size',
-    '112',
-    { model: { config: { ...LLAMA, intermediate_size: 111 } } },
-  ],
-  ['head_dim_odd', '/model/config/head_dim', '16', { model: { config: { ...LLAMA, head_dim: 15 } } }],
+  ['field_without_effect', '/train/evaluation', undefined, train({ evaluation: { every_steps: 5 } })],
+  ['sequence_longer_than_model', '/train/sequence_length', '64', model({ max_position_embeddings: 64 })],
+  ['vocab_too_small', '/model/config/vocab_size', '256', model({ vocab_size: 255 })],
+  ['hidden_size_not_divisible', '/model/config/hidden_size', '64', model({ hidden_size: 66 })],
+  ['heads_not_divisible', '/model/config/num_key_value_heads', '2', model({ num_key_value_heads: 3 })],
+  ['intermediate_size_odd', '/model/config/intermediate_size', '112', model({ intermediate_size: 111 })],
+  ['head_dim_odd', '/model/config/head_dim', '16', model({ head_dim: 15 })],
   [
     'warmup_longer_than_training',
     '/train/lr_schedule/warmup_steps',
     '1',
-    { train: { steps: 1, lr_schedule: { warmup_steps: 2 } } },
+    train({ lr_schedule: { warmup_steps: 2 } }),
   ],
-  [
-    'min_lr_above_lr',
-    '/train/lr_schedule/min_lr',
-    undefined,
-    { train: { steps: 1, lr_schedule: { min_lr: 1 } } },
-  ],
+  ['min_lr_above_lr', '/train/lr_schedule/min_lr', undefined, train({ lr_schedule: { min_lr: 1 } })],
   [
     'warmup_start_lr_above_lr',
     '/train/lr_schedule/warmup_start_lr',
     undefined,
-    { train: { steps: 1, lr_schedule: { warmup_start_lr: 1 } } },
+    train({ lr_schedule: { warmup_start_lr: 1 } }),
   ],
   [
     'decay_longer_than_training',
@@ -91,60 +56,40 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     undefined,
     { train: { steps: 10, lr_schedule: { decay_steps: 7 } } },
   ],
+  ['field_without_effect', '/train/optimizer/momentum', undefined, optimizer({ momentum: 0.9 })],
+  ['field_without_effect', '/train/optimizer/eps', undefined, optimizer({ type: 'lion', eps: 1e-8 })],
   [
-    'field_without_effect',
-    '/train/optimizer/momentum',
-    undefined,
-    { train: { steps: 1, optimizer: { momentum: 0.9 } } },
-  ],
-  [
-    'field_without_effect',
-    '/train/optimizer/eps',
-    undefined,
-    { train: { steps: 1, optimizer: { type: 'lion', eps: 1e-8 } } },
+    'nesterov_without_momentum',
+    '/train/optimizer/nesterov',
+    'false',
+    optimizer({ type: 'sgd', momentum: 0, nesterov: true }),
   ],
   [
     'nesterov_without_momentum',
     '/train/optimizer/nesterov',
     'false',
-    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 0, nesterov: true } } },
+    optimizer({ type: 'sgd', dampening: 0.5, nesterov: true }),
   ],
-  [
-    'nesterov_without_momentum',
-    '/train/optimizer/nesterov',
-    'false',
-    { train: { steps: 1, optimizer: { type: 'sgd', dampening: 0.5, nesterov: true } } },
-  ],
-  [
-    'out_of_range',
-    '/train/optimizer/betas/1',
-    '0.99999994',
-    { train: { steps: 1, optimizer: { betas: [0.9, 0.99999999] } } },
-  ],
-  ['out_of_range', '/train/optimizer/eps', '1.4e-45', { train: { steps: 1, optimizer: { eps: 1e-60 } } }],
+  ['out_of_range', '/train/optimizer/betas/1', '0.99999994', optimizer({ betas: [0.9, 0.99999999] })],
+  ['out_of_range', '/train/optimizer/eps', '1.4e-45', optimizer({ eps: 1e-60 })],
   [
     'out_of_range',
     '/train/optimizer/momentum',
     '0.99999994',
-    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1 - 1e-12 } } },
+    optimizer({ type: 'sgd', momentum: 1 - 1e-12 }),
   ],
-  [
-    'out_of_range',
-    '/train/optimizer/momentum',
-    '1.4e-45',
-    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1e-50 } } },
-  ],
+  ['out_of_range', '/train/optimizer/momentum', '1.4e-45', optimizer({ type: 'sgd', momentum: 1e-50 })],
   [
     'min_coeff_above_max_coeff',
     '/train/optimizer/min_coeff',
     '10',
-    { train: { steps: 1, optimizer: { type: 'lamb', min_coeff: 11 } } },
+    optimizer({ type: 'lamb', min_coeff: 11 }),
   ],
   [
     'param_group_unmatched',
     '/train/optimizer/param_groups/0/match',
     undefined,
-    { train: { steps: 1, optimizer: { param_groups: [{ match: 'transformer.h.*' }] } } },
+    optimizer({ param_groups: [{ match: 'transformer.h.*' }] }),
   ],
   [
     'param_group_unmatched',
@@ -166,31 +111,26 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     'field_without_effect',
     '/train/optimizer/param_groups/0/lr',
     undefined,
-    { train: { steps: 1, optimizer: { param_groups: [{ match: '*norm*', lr: 0.1, frozen: true }] } } },
+    optimizer({ param_groups: [{ match: '*norm*', lr: 0.1, frozen: true }] }),
   ],
   [
     'all_parameters_frozen',
     '/train/optimizer/param_groups',
     undefined,
-    { train: { steps: 1, optimizer: { param_groups: [{ match: '*', frozen: true }] } } },
+    optimizer({ param_groups: [{ match: '*', frozen: true }] }),
   ],
-  [
-    'loss_scale_without_fp16',
-    '/train/loss_scale/type',
-    'none',
-    { train: { steps: 1, loss_scale: { type: 'dynamic' } } },
-  ],
+  ['loss_scale_without_fp16', '/train/loss_scale/type', 'none', train({ loss_scale: { type: 'dynamic' } })],
   [
     'field_without_effect',
     '/train/loss_scale/window',
     undefined,
-    { train: { steps: 1, precision: 'fp16', loss_scale: { type: 'static', window: 5 } } },
+    train({ precision: 'fp16', loss_scale: { type: 'static', window: 5 } }),
   ],
   [
     'min_scale_above_initial_scale',
     '/train/loss_scale/min_scale',
     '8',
-    { train: { steps: 1, precision: 'fp16', loss_scale: { initial_scale: 8, min_scale: 16 } } },
+    train({ precision: 'fp16', loss_scale: { initial_scale: 8, min_scale: 16 } }),
   ],
   [
     'overrides_not_ascending',
@@ -251,7 +191,7 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     'fp16_master_unsupported',
     '/zero/master_dtype',
     'fp32',
-    { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },
+    { ...train({ precision: 'fp16' }), zero: { master_dtype: 'fp16' } },
   ],
   // 2.2 billion parameters in buckets of 2 or 33 blocks of 4096.
   [

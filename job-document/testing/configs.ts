@@ -13,7 +13,7 @@ export function architecture(document: Record<string, unknown>): Architecture {
 /** The same window in each layer. */
 export const ALL = (window: number, layers: number) => Array.from({ length: layers }, () => window);
 
-/** What is alike in most architectures. */
+/** Fields with the same value in most architectures. */
 export const PLAIN = {
   naming: 'llama',
   norm: 'rms',

@@ -1,4 +1,4 @@
-/** What programs that start a stack share: how they end, and what they say of an error. */
+/** Shared by programs that start a stack: their end, and their messages of errors. */
 import { once } from 'node:events';
 import { ZerofleetError } from '../../contracts/index.js';
 import { UsageError } from './options.js';

@@ -5,17 +5,17 @@ export function memoryFor(bytes: number, into: Buffer | undefined): Buffer {
 
 /** Collects a stream in the given memory. */
 export async function gather(pieces: AsyncIterable<Uint8Array>, memory: Buffer): Promise<Buffer> {
-  let held = 0;
+  let length = 0;
   for await (const piece of pieces) {
-    memory.set(piece, held);
-    held += piece.length;
+    memory.set(piece, length);
+    length += piece.length;
   }
-  return memory.subarray(0, held);
+  return memory.subarray(0, length);
 }
 
 /** Collects a stream of unknown length. */
 export async function concat(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const held: Uint8Array[] = [];
-  for await (const piece of pieces) held.push(piece);
-  return Buffer.concat(held);
+  const chunks: Uint8Array[] = [];
+  for await (const piece of pieces) chunks.push(piece);
+  return Buffer.concat(chunks);
 }

@@ -157,7 +157,7 @@ export class HubStandIn {
   }
 }
 
-/** What a path asks for: `/api/models/owner/name/tree/revision/path`, `/datasets/owner/name/resolve/revision/path`. */
+/** Parts of a path: `/api/models/owner/name/tree/revision/path`, `/datasets/owner/name/resolve/revision/path`. */
 function askedFor(pathname: string) {
   const [, api, kind, owner, name, action = '', revision = '', path = ''] =
     /^\/(api\/)?(?:(models|datasets)\/)?([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)(?:\/(.*))?$/.exec(pathname) ?? [];

@@ -104,6 +104,13 @@ export function jobExecution(context: StoreContext) {
       return job;
     },
 
+    ...streamWrites(context),
+    ...checkpointWrites(context),
+  };
+}
+
+function streamWrites({ commands }: StoreContext) {
+  return {
     /**
      * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an execution: a batch that was
      * already written is skipped, so a repeated call adds nothing.
@@ -170,8 +177,6 @@ export function jobExecution(context: StoreContext) {
       });
       return Number(seq);
     },
-
-    ...checkpointWrites(context),
   };
 }
 

@@ -76,24 +76,6 @@ export function jobRequests(context: StoreContext) {
     return outcome === 'idle' ? null : jobOf(record as RecordReply);
   }
 
-  async function jobOfRemoved(checkpointId: string): Promise<string | null> {
-    const { redis, prefix } = context;
-    const key = `${prefix}:removed-checkpoints`;
-    const found = await redisCall(redis.zrangebylex(key, `[${checkpointId} `, '+', 'LIMIT', 0, 1));
-    const [id, jobId = null] = found[0]?.split(' ') ?? [];
-    return id === checkpointId ? jobId : null;
-  }
-
-  async function findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {
-    const { redis, prefix } = context;
-    const jobId =
-      (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
-      (await jobOfRemoved(checkpointId));
-    if (jobId === null) return null;
-    const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
-    return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
-  }
-
   return {
     /**
      * Records a queued job and its first queue entry.
@@ -207,7 +189,7 @@ export function jobRequests(context: StoreContext) {
     /** Lists the checkpoints of all jobs of a project, newest first. */
     listProjectCheckpoints({ project, ...page }: CheckpointFilter): Promise<Page<Checkpoint>> {
       const load = (ids: string[]) =>
-        Promise.all(ids.map(async (id) => (await findCheckpoint(id))?.checkpoint ?? null));
+        Promise.all(ids.map(async (id) => (await findCheckpoint(context, id))?.checkpoint ?? null));
       return readPage(context, { indexes: [indexKey(context, project, 'checkpoints')], page, load });
     },
 
@@ -215,7 +197,8 @@ export function jobRequests(context: StoreContext) {
      * Returns a checkpoint of any job. Null when the id never existed, or its removal is no longer among
      * those remembered.
      */
-    findCheckpoint,
+    findCheckpoint: (checkpointId: string): Promise<FoundCheckpoint | null> =>
+      findCheckpoint(context, checkpointId),
   };
 }
 
@@ -262,4 +245,21 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     idempotency: input.idempotency && idempotencyEntry(input.idempotency),
   });
   return { job: JSON.parse(reply as string) as Job, replayed: replayed === '1' };
+}
+
+async function jobOfRemoved({ redis, prefix }: StoreContext, checkpointId: string): Promise<string | null> {
+  const key = `${prefix}:removed-checkpoints`;
+  const found = await redisCall(redis.zrangebylex(key, `[${checkpointId} `, '+', 'LIMIT', 0, 1));
+  const [id, jobId = null] = found[0]?.split(' ') ?? [];
+  return id === checkpointId ? jobId : null;
+}
+
+async function findCheckpoint(context: StoreContext, checkpointId: string): Promise<FoundCheckpoint | null> {
+  const { redis, prefix } = context;
+  const jobId =
+    (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
+    (await jobOfRemoved(context, checkpointId));
+  if (jobId === null) return null;
+  const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
+  return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
 }

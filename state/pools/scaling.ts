@@ -61,7 +61,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Longer than a leader's lease: the next leader records them again. */
 const MACHINES_SECONDS = 120;
 
-/** What the autoscaler needs: the demand of pools, and the removal of machines. */
+/** Methods for the autoscaler: the demand of pools, and the removal of machines. */
 export type Scaling = ReturnType<typeof scaling>;
 
 export function scaling(context: StoreContext) {

@@ -85,7 +85,7 @@ type Waiting = DemandText &
   Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number; delayed: boolean };
 
 /**
- * What the scheduler needs: a snapshot of a pool, and the decision made on it.
+ * Methods for the scheduler: a snapshot of a pool, and the decision made on it.
  *
  * A decision is applied whole or not at all. It is refused if a worker, a demand or an allocation has changed since the
  * snapshot was read. Newly queued jobs and newly free slots do not matter. So any number of programs may decide at

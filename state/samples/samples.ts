@@ -21,7 +21,7 @@ export interface SampleTaking {
   worker: string;
   /** Requests that the worker answers at once at most. */
   max_running: number;
-  /** Those that it answers. */
+  /** Requests that the worker is answering. */
   answered: readonly SamplePayload[];
   hold_ms: number;
   limit: number;

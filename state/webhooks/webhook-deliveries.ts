@@ -43,24 +43,11 @@ export function webhookDeliveries(
   context: StoreContext,
   belongs: (project: string, webhookId: string) => Promise<boolean>,
 ) {
-  const { redis, prefix, commands } = context;
+  const { prefix, commands } = context;
   const indexOf = (webhookId: string) => `${prefix}:webhook:${webhookId}:deliveries`;
 
-  /** Returns null for a message that has left the log meanwhile. */
-  async function read(id: string): Promise<Delivery | null> {
-    const key = `${prefix}:delivery:${id}`;
-    const [{ document, state, next_attempt_at }, attempts] = await Promise.all([
-      redisCall(redis.hgetall(key)),
-      redisCall(redis.lrange(`${key}:attempts`, 0, -1)),
-    ]);
-    if (document === undefined || !isState(state)) return null;
-    const known: NewDelivery = JSON.parse(document);
-    const parsed = attempts.map((text): DeliveryAttempt => JSON.parse(text));
-    return { ...known, state, next_attempt_at: next_attempt_at || null, attempts: parsed };
-  }
-
   async function getDelivery(webhookId: string, id: string): Promise<Delivery | null> {
-    const found = await read(id);
+    const found = await readDelivery(context, id);
     return found?.webhook_id === webhookId ? found : null;
   }
 
@@ -137,7 +124,7 @@ export function webhookDeliveries(
       return readPage(context, {
         indexes: [indexOf(webhookId)],
         page,
-        load: (ids) => Promise.all(ids.map(read)),
+        load: (ids) => Promise.all(ids.map((id) => readDelivery(context, id))),
       });
     },
 
@@ -155,4 +142,17 @@ export function webhookDeliveries(
 
 function isState(text: string | undefined): text is Delivery['state'] {
   return text === 'pending' || text === 'succeeded' || text === 'failed';
+}
+
+/** Returns null for a message that has left the log meanwhile. */
+async function readDelivery({ redis, prefix }: StoreContext, id: string): Promise<Delivery | null> {
+  const key = `${prefix}:delivery:${id}`;
+  const [{ document, state, next_attempt_at }, attempts] = await Promise.all([
+    redisCall(redis.hgetall(key)),
+    redisCall(redis.lrange(`${key}:attempts`, 0, -1)),
+  ]);
+  if (document === undefined || !isState(state)) return null;
+  const known: NewDelivery = JSON.parse(document);
+  const parsed = attempts.map((text): DeliveryAttempt => JSON.parse(text));
+  return { ...known, state, next_attempt_at: next_attempt_at || null, attempts: parsed };
 }

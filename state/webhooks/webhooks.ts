@@ -51,34 +51,15 @@ export type Webhooks = ReturnType<typeof webhooks>;
 
 export function webhooks(context: StoreContext) {
   const { redis, prefix, commands } = context;
-  const key = (id: string) => `${prefix}:webhook:${id}`;
   const indexOf = (project: string) => `${prefix}:project:${project}:webhooks`;
 
   async function read(id: string): Promise<Stored | null> {
-    return parse(await redisCall(redis.hgetall(key(id))));
+    return parse(await redisCall(redis.hgetall(webhookKey(prefix, id))));
   }
 
   async function readOf(project: string, id: string): Promise<Stored | null> {
     const found = await read(id);
     return found?.project === project ? found : null;
-  }
-
-  /** Returns null when the project has no such webhook. */
-  function change<F extends 'document' | 'secrets'>(
-    project: string,
-    id: string,
-    field: F,
-    make: (before: Stored) => Stored[F],
-  ): Promise<Webhook | null> {
-    return untilUnchanged(id, async () => {
-      const texts = await redisCall(redis.hgetall(key(id)));
-      const before = parse(texts);
-      if (before?.project !== project) return null;
-      const to = make(before);
-      const call = { webhook_id: id, project, field, from: texts[field], to: JSON.stringify(to) };
-      const [changed] = await commands.run('change_webhook', call);
-      return changed === '1' ? shown({ ...before, [field]: to, failing_since: null }) : undefined;
-    });
   }
 
   const getWebhook = async (project: string, id: string) => {
@@ -127,7 +108,7 @@ export function webhooks(context: StoreContext) {
       id: string,
       update: (before: Webhook) => Webhook,
     ): Promise<Webhook | null> =>
-      change(project, id, 'document', (before) => {
+      change(context, project, id, 'document', (before) => {
         const { secrets: _, failing_since: __, ...to } = update(shown(before));
         return to;
       }),
@@ -141,7 +122,7 @@ export function webhooks(context: StoreContext) {
       id: string,
       { secret, until }: { secret: WebhookSecret; until: string },
     ): Promise<Webhook | null> =>
-      change(project, id, 'secrets', ({ secrets: [newest] }) =>
+      change(context, project, id, 'secrets', ({ secrets: [newest] }) =>
         newest === undefined ? [secret] : [secret, { ...newest, expires_at: until }],
       ),
 
@@ -160,6 +141,27 @@ export function webhooks(context: StoreContext) {
       return { project: found.project, webhook: shown(found), secrets };
     },
   };
+}
+
+const webhookKey = (prefix: string, id: string) => `${prefix}:webhook:${id}`;
+
+/** Returns null when the project has no such webhook. */
+function change<F extends 'document' | 'secrets'>(
+  { redis, prefix, commands }: StoreContext,
+  project: string,
+  id: string,
+  field: F,
+  make: (before: Stored) => Stored[F],
+): Promise<Webhook | null> {
+  return untilUnchanged(id, async () => {
+    const texts = await redisCall(redis.hgetall(webhookKey(prefix, id)));
+    const before = parse(texts);
+    if (before?.project !== project) return null;
+    const to = make(before);
+    const call = { webhook_id: id, project, field, from: texts[field], to: JSON.stringify(to) };
+    const [changed] = await commands.run('change_webhook', call);
+    return changed === '1' ? shown({ ...before, [field]: to, failing_since: null }) : undefined;
+  });
 }
 
 function parse({ project, document, secrets, failing_since = '' }: Record<string, string>): Stored | null {

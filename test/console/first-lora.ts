@@ -15,7 +15,7 @@ const READY = 'button:has-text("Start the run"):not(:disabled)';
 const RED = '.notice.bad, .errors li, .badge.bad';
 
 interface FirstLora {
-  /** What the user did, in order. */
+  /** Actions of the user, in order. */
   actions: string[];
   /** Red texts that were seen after an action. */
   red: string[];

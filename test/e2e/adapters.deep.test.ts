@@ -1,17 +1,16 @@
 /** Adapters over a model that another job trained: training, exports, samples, and jobs that begin with them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { collect } from '../../clients/typescript/index.js';
-import type { CheckpointExport, ExportRequest, Job, JobSpec } from '../../contracts/index.js';
+import type { JobSpec } from '../../contracts/index.js';
 import { tarOf } from '../../formats/testing/models.js';
 import { quantizedValues } from '../../native/js/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { ADAPTER, normsOf, sumOf, tensorsOf, withNorms } from '../support/adapted.js';
+import { adapterJobs } from '../support/adapter-jobs.js';
 import { pythonWith, runPython } from '../support/python.js';
-import { sampleText, startStack } from '../support/stack.js';
 import { roundedToBf16, StoredState } from '../support/stored-state.js';
 import { STEPS, tinyJob } from '../support/zero-specs.js';
 
@@ -20,53 +19,7 @@ const BASE = 'model.layers.1.mlp.down_proj';
 const loader = join(projectRoot(), 'test', 'e2e', 'peft', 'load_adapter.py');
 
 t.test('adapters', async (t) => {
-  const stack = await startStack(t);
-  const { client } = stack;
-  const dataset = (await client.datasets.create('openapi', sampleText())).id;
-  const finished = async (t: Test, { id }: Pick<Job, 'id'>) => {
-    const job = await client.jobs.until(id, () => false, { interval_ms: 50 });
-    t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
-    return job;
-  };
-  const run = async (t: Test, spec: JobSpec) => finished(t, await client.jobs.create(spec));
-  /**
-   * Pauses a job in the middle, and continues it on three ranks. A busy machine may end it first; then another one is
-   * tried.
-   */
-  const interrupted = async (t: Test, spec: JobSpec): Promise<Job> => {
-    for (let attempt = 1; attempt <= 20; attempt++) {
-      const { id } = await client.jobs.create(spec);
-      await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: 5 });
-      await client.jobs.pause(id).catch((error: unknown) => t.match(error, { status: 409 }));
-      const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
-      if (paused.progress.step >= STEPS) {
-        await client.jobs.cancel(id);
-        await client.jobs.until(id, () => false);
-        // Its adapters would hold the base.
-        await client.jobs.delete(id);
-        continue;
-      }
-      await client.jobs.resume(id, { ranks: 3 });
-      return finished(t, { id });
-    }
-    throw new Error('no job was paused before its end');
-  };
-  const checkpointOf = async ({ id }: Job) => {
-    const [last] = await collect(client.jobs.checkpoints(id));
-    if (!last) throw new Error(`job ${id} has no checkpoint`);
-    return last;
-  };
-  const exportOf = async (checkpoint: string, request: ExportRequest): Promise<CheckpointExport> => {
-    let exported = await client.checkpoints.export(checkpoint, request);
-    while (exported.state === 'queued' || exported.state === 'running') {
-      await delay(100);
-      exported = await client.checkpoints.export(checkpoint, request);
-    }
-    if (exported.state !== 'succeeded') throw new Error(JSON.stringify(exported.error));
-    return exported;
-  };
-  const folderOf = ({ prefix }: CheckpointExport) => join(stack.data_dir, 'objects', prefix);
-
+  const { stack, client, dataset, run, interrupted, checkpointOf, exportOf, folderOf } = await adapterJobs(t);
   const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 2 }));
   const init = { checkpoint: (await checkpointOf(source)).id };
   const adapted = (name: string, ranks: number, adapter: object = ADAPTER): JobSpec =>

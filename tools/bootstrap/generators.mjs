@@ -64,7 +64,7 @@ const jobDefaults = async () => renderDefaults(await annotatedContract());
 
 const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
 
-/** What a function of the compiled TypeScript returns. */
+/** Calls a function of the compiled TypeScript. */
 const rendered = async (module, render) =>
   (await import(pathToFileURL(inRoot(compiledDir, module)).href))[render]();
 

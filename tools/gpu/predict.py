@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Predicts the time of each kernel and of whole steps by arithmetic, before any GPU has run them: bench/results/predicted-*.json.
+"""Predicts the time of each kernel and of whole steps by arithmetic, before any GPU has run them:
+bench/results/predicted-*.json.
 
 `python3 tools/gpu/predict.py` writes the files, `--check` fails if they are out of date. The cases are those that the
 benchmark itself lists. A kernel takes the longer of its operations over a share of the matrix peak and its bytes over a
@@ -103,7 +104,8 @@ class Config:
         return 2 * 2 * batch * heads * length * length
 
     def head(self):
-        """The head is its products and the loss: the forward for as many rows at a time as there are logits, the backward for more."""
+        """The head is its products and the loss: the forward for as many rows at a time as there are logits, the
+        backward for more."""
         rows, hidden, vocab = sizes_of(self.cases["loss_head"])
         forward, dw = self.cases["head.forward"], self.cases["head.dw"]
         logit_rows, rows_at_once = sizes_of(self.cases["cross_entropy"])[0], sizes_of(dw)[0]

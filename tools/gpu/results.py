@@ -24,7 +24,8 @@ def write_atomically(file, text):
 
 
 class Result:
-    """`folder` gets the result. A copy is kept in the build folder: on a lent machine the other folder is emptied between calls."""
+    """`folder` gets the result. A copy is kept in the build folder: on a lent machine the other folder is emptied
+    between calls."""
 
     def __init__(self, folder, build, device, commit, machine):
         day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()

@@ -191,7 +191,8 @@ def measured(check, name, kind, config):
 
 
 def predictions_of(check):
-    """Those that are committed for this GPU, or None. Those of the tiny sizes are for an H200, and show only that they are there."""
+    """Those that are committed for this GPU, or None. Those of the tiny sizes are for an H200, and show only that
+    they are there."""
     if not check.tiny:
         return predict.committed_for(check.gpu["name"])
     return predict.predictions("h200", steps.json_lines(output_of(bench_command(check, "cases")) or ""))

@@ -25,7 +25,8 @@ class Stopped(Exception):
 
 
 class Signals:
-    """Turns signals into Stopped while something is waited for; others wait until then, so that no step or result is left half-way."""
+    """Turns signals into Stopped while something is waited for; others wait until then, so that no step or result is
+    left half-way."""
 
     def __init__(self):
         self.received = None

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a result's row into the table of bench/results/README.md: `python3 tools/gpu/table.py bench/results/FILE.json`.
+"""Writes a result's row into the table of bench/results/README.md: `python3 tools/gpu/table.py
+bench/results/FILE.json`.
 
 A row of the same GPU, day and commit is replaced.
 """

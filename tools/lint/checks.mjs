@@ -7,6 +7,7 @@ import { columnProblems } from './columns.mjs';
 import { cppStyleProblems } from './cpp-style.mjs';
 import { exportProblems } from './exports.mjs';
 import { folderProblems } from './folders.mjs';
+import { lengthProblems } from './lengths.mjs';
 import { linkProblems } from './links.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
 import { openapiProblems } from './openapi.mjs';
@@ -34,6 +35,7 @@ export const checks = [
   { name: 'style (biome)', run: ({ fix }) => style(fix) },
   { name: 'style of C++ (clang-format)', run: cppStyleProblems },
   { name: 'columns', run: async () => columnProblems(['.']) },
+  { name: 'lengths of files', run: async () => lengthProblems(['.']) },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
   { name: 'folders', run: async () => folderProblems(typescriptRooms) },
   { name: 'exports', run: async () => exportProblems([...typescriptRooms, 'clients/console']) },

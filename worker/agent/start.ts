@@ -104,8 +104,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     pool: config.pool,
   });
   await agent.ready();
-  const { numerics } = compute;
-  log.info({ worker: agent.id, pool: config.pool, slots, numerics }, 'taking jobs');
+  log.info({ worker: agent.id, pool: config.pool, slots, numerics: compute.numerics }, 'taking jobs');
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
   const watch = watchGpus(compute, metrics, processes, log);
   const closing = new AbortController();

@@ -1,79 +1,25 @@
 /** Checkpoints written by DeepSpeed 0.19.6 (golden/make_golden.py), and variants that its sources allow. */
 import t from 'tap';
-import type { StateName } from '../../../contracts/state-records.js';
 import { collect, memorySource } from '../../../formats/testing/byte-source.js';
-import { readTorchFile, type TorchFile } from '../../../formats/torch-file/read.js';
-import { PyFloat, type TorchDict, type TorchValue } from '../../../formats/torch-file/values.js';
+import { readTorchFile } from '../../../formats/torch-file/read.js';
 import { inMemory, TorchFileWriter } from '../../../formats/torch-file/write.js';
-import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
-import { shapeOf } from '../config.js';
-import { DeepSpeedCheckpoint } from './checkpoint.js';
-import { checkModuleWeights } from './module-weights.js';
-
-const golden = new Map([...(await deepSpeedGolden('deepspeed')), ...(await deepSpeedGolden('modes'))]);
-const configOf = (folder: string) =>
-  golden.get(`${folder.split('/')[0]}/config.json`) ?? golden.get('config.json');
-const paramsOf = (folder: string) => shapeOf(JSON.parse(String(configOf(folder)))).params;
-const NUM_PARAMS = 2 * 9 + 3;
-const ADAM: StateName[] = ['exp_avg', 'exp_avg_sq'];
-
-type Change = (value: TorchDict, name: string) => void;
-
-/**
- *  @param change changes the values of a file; the bytes of its tensors stay
- * @param other a file that holds the tensors of model states instead
- */
-async function checked(folder: string, change: Change = () => undefined, without = /^$/, other?: TorchFile) {
-  const checkpoint = new DeepSpeedCheckpoint();
-  const files = [...inFolder(golden, folder)].filter(([name]) => !without.test(name));
-  for (const [name, bytes] of files) {
-    await checkpoint.add(name, async () => {
-      const file: TorchFile = await readTorchFile(memorySource(bytes, name, bytes.length));
-      if (file.value instanceof Map) change(file.value, name);
-      return other !== undefined && name.endsWith('_model_states.pt')
-        ? { ...file, location: other.location }
-        : file;
-    });
-  }
-  return checkpoint.finish(paramsOf(folder));
-}
-
-/** Compares the master weights of a folder with its module's weights. */
-async function compared(folder: string): Promise<number> {
-  const { pairs } = await checked(folder);
-  const read = async (begin: number, end: number, file = '') =>
-    (golden.get(`${folder}/${file}`) as Buffer).subarray(begin, end);
-  await checkModuleWeights(pairs, read);
-  return pairs.length;
-}
-
-/** Bytes of every state of every parameter, assembled from the files. */
-async function contents(folder: string, change?: Change): Promise<Map<string, string>> {
-  const { tensors } = await checked(folder, change);
-  const runs = [...tensors].flatMap(([file, list]) => list.map((tensor) => ({ file, tensor })));
-  runs.sort((a, b) => (a.tensor.begin ?? 0) - (b.tensor.begin ?? 0));
-  const states = new Map<string, string>();
-  for (const { file, tensor } of runs) {
-    const { state, param, byte_begin, byte_end } = tensor;
-    const bytes = golden.get(`${folder}/${file}`)?.subarray(byte_begin, byte_end).toString('hex');
-    states.set(`${state}/${param}`, `${states.get(`${state}/${param}`) ?? ''}${bytes}`);
-  }
-  return new Map([...states].sort());
-}
-
-const dictOf = (value: TorchValue | undefined, ...path: (string | number)[]): TorchDict => {
-  const inner = path.reduce<TorchValue | undefined>(
-    (at, key) => (at instanceof Map ? at.get(key) : undefined),
-    value,
-  );
-  if (!(inner instanceof Map)) throw new Error(`no dict at ${path}`);
-  return inner;
-};
-
-const listOf = (value: TorchValue | undefined): TorchValue[] => {
-  if (!Array.isArray(value)) throw new Error('no list');
-  return value;
-};
+import {
+  ADAM,
+  type Change,
+  checked,
+  compared,
+  contents,
+  dictOf,
+  groupStates,
+  isOptim,
+  listOf,
+  NORM,
+  NUM_PARAMS,
+  paramsOf,
+  RAW,
+  RAW3,
+  UNIVERSAL3,
+} from '../../testing/deepspeed-checkpoints.js';
 
 for (const stage of ['zero2', 'zero3']) {
   t.test(`${stage}: universal and raw checkpoints have equal values`, async (t) => {
@@ -113,19 +59,6 @@ t.test('the module has rounded weights in every other checkpoint, and none in st
     t.ok((await compared(folder)) >= NUM_PARAMS, folder);
   t.equal(await compared('zero3/global_step6'), 0);
 });
-
-const RAW = 'zero2/global_step6';
-const RAW3 = 'zero3/global_step6';
-const UNIVERSAL3 = 'zero3/global_step6_universal';
-const groupStates = (value: TorchDict) => {
-  const all = dictOf(value, 'optimizer_state_dict');
-  const states = dictOf(
-    all.has('base_optimizer_state') ? all.get('base_optimizer_state') : all.get('optimizer_state_dict'),
-    'state',
-  );
-  return [...states.values()].map((state) => dictOf(state));
-};
-const isOptim = (name: string) => name.endsWith('_optim_states.pt');
 
 t.test('Mixtral of transformers 5: the experts of a layer are stacked in two tensors', async (t) => {
   const folders = ['mixtral/global_step5_universal', 'mixtral/global_step5'];
@@ -241,8 +174,6 @@ t.test('other optimizers and their states', async (t) => {
   });
 });
 
-const NORM = 'model.norm.weight';
-
 t.test('a frozen parameter is read from the model states', async (t) => {
   const { optimizer, tensors } = await checked(RAW, (value, name) => {
     if (isOptim(name)) return;
@@ -279,63 +210,4 @@ t.test("stage 3: each rank's file holds a share of it", async (t) => {
     t.match(tensors.get(`zero_pp_rank_${rank}_mp_rank_00_model_states.pt`), [
       { param: NORM, state: 'master', dtype: 'BF16', shape: [48], begin: 24 * rank },
     ]);
-});
-
-const refusals: [string, Change, { code: string; message: RegExp }][] = [
-  [
-    'ranks without their number',
-    (value, name) => isOptim(name) && dictOf(value, 'optimizer_state_dict').delete('partition_count'),
-    { code: 'optimizer_state_invalid', message: /ds_to_universal.py/ },
-  ],
-  [
-    'another number of groups',
-    (value, name) => isOptim(name) || listOf(value.get('param_shapes')).pop(),
-    { code: 'optimizer_state_invalid', message: /has 2 groups, and param_shapes of the model states 1/ },
-  ],
-  [
-    'a name that is not in the model',
-    (value, name) => isOptim(name) || dictOf(listOf(value.get('param_shapes'))[0]).set('other', null),
-    { code: 'model_tensor_unexpected', message: /"other" is not a parameter/ },
-  ],
-  [
-    'a name twice',
-    (value, name) => {
-      if (isOptim(name)) return;
-      const [matrices, vectors] = listOf(value.get('param_shapes'));
-      dictOf(vectors).set([...dictOf(matrices).keys()][0] ?? '', null);
-    },
-    { code: 'model_tensor_unexpected', message: /or is there twice/ },
-  ],
-  [
-    'counts that differ',
-    (value, name) => name.includes('rank_1') && groupStates(value)[0]?.set('step', new PyFloat(5)),
-    { code: 'optimizer_state_invalid', message: /different numbers of updates: 6, 5/ },
-  ],
-];
-for (const [name, change, error] of refusals)
-  t.test(`refused: ${name}`, async (t) => {
-    await t.rejects(checked(RAW, change), error);
-  });
-
-t.test('refused: a checkpoint without model states', async (t) => {
-  await t.rejects(checked(RAW, undefined, /model_states/), {
-    code: 'model_tensor_missing',
-    message: /no mp_rank_00_model_states.pt/,
-  });
-});
-
-t.test('a file of a tensor-parallel rank and an unreadable file', async (t) => {
-  const read = async () => readTorchFile(memorySource(Buffer.from('no zip'), 'x.pt'));
-  for (const [name, error] of [
-    [
-      'zero_pp_rank_0_mp_rank_01_optim_states.pt',
-      { code: 'optimizer_state_invalid', message: /ds_to_universal.py/ },
-    ],
-    ['zero_pp_rank_0_mp_rank_00_optim_states.pt', { code: 'torch_file_invalid' }],
-  ] as const) {
-    const checkpoint = new DeepSpeedCheckpoint();
-    await checkpoint.add(name, read);
-    t.equal(checkpoint.hasParams, true);
-    t.throws(() => checkpoint.finish(paramsOf(RAW)), error);
-  }
 });

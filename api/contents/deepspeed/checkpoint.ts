@@ -114,10 +114,10 @@ export class DeepSpeedCheckpoint {
     runs: readonly Run[],
     trained: readonly ModelParam[],
   ): Run[] {
-    const there = new Set(runs.filter(({ state }) => state === 'master').map(({ param }) => param));
-    for (const { name } of trained) there.add(name);
+    const withMaster = new Set(runs.filter(({ state }) => state === 'master').map(({ param }) => param));
+    for (const { name } of trained) withMaster.add(name);
     const missing = [...tensors.values()].filter(({ params }) =>
-      params.every(({ name }) => !there.has(name)),
+      params.every(({ name }) => !withMaster.has(name)),
     );
     if (missing.length > 0) this.requireReadable();
     return runsOfParams(frozenRuns(this.modelStates, missing), tensors);

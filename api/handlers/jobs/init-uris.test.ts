@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import t from 'tap';
 import type { DryRun, Estimate, Job, JobSpec, Model, Problem } from '../../../contracts/index.js';
 import { modelFolder, TINY_CONFIG } from '../../../formats/testing/models.js';
+import { repeatAfterLeaving } from '../../testing/leaving-client.js';
 import {
   startWithFolder as start,
   FOLDER_TEXT as TEXT,
@@ -262,16 +263,7 @@ t.test('a copy continues after its client disconnects, and the next request wait
     'content-type': 'application/json',
     'idempotency-key': 'x',
   };
-  const leaving = new AbortController();
-  const reading = once(events, 'reading');
-  const first = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
-  first.catch(() => undefined);
-  await reading;
-  leaving.abort();
-  await t.rejects(first);
-  const second = fetch(url, { method: 'POST', headers, body });
-  events.emit('go on');
-  const reply = await second;
+  const reply = await repeatAfterLeaving(url, { headers, body }, events);
   t.equal(reply.status, 201);
   t.equal(copies, 2, 'each shard was read once');
   t.equal((await models()).length, 1);

@@ -4,6 +4,7 @@ import t from 'tap';
 import { DatasetSources } from '../../../platform/dataset-sources.js';
 import { S3StandIn } from '../../../platform/testing/s3-stand-in.js';
 import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
+import { repeatAfterLeaving } from '../../testing/leaving-client.js';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../testing/stack.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
@@ -49,16 +50,7 @@ t.test('a copy continues after its client disconnects, and the next request wait
     'content-type': 'application/json',
     'idempotency-key': 'x',
   };
-  const leaving = new AbortController();
-  const reading = once(events, 'reading');
-  const first = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
-  first.catch(() => undefined);
-  await reading;
-  leaving.abort();
-  await t.rejects(first);
-  const second = fetch(url, { method: 'POST', headers, body });
-  events.emit('go on');
-  const reply = await second;
+  const reply = await repeatAfterLeaving(url, { headers, body }, events);
   t.equal(reply.status, 201);
   t.match(await reply.json(), { state: 'queued' });
   t.equal(copies, 1);

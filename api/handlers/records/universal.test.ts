@@ -1,54 +1,15 @@
-/**
- * Uploads of checkpoints in DeepSpeed's universal layout: formats/torch-file/golden/universal.tar, written by
- * torch.save.
- */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
-import tar from 'tar-stream';
 import type { Model, Problem } from '../../../contracts/index.js';
 import { parseWeights } from '../../../formats/models/weights.js';
 import { collect } from '../../../formats/testing/byte-source.js';
-import { modelFolder, safetensorsFile, tarOf } from '../../../formats/testing/models.js';
-import { inMemory, TorchFileWriter } from '../../../formats/torch-file/write.js';
-import { projectRoot } from '../../../platform/process/root.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
+import { TorchFileWriter } from '../../../formats/torch-file/write.js';
 import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
-import { startTestStack } from '../../testing/stack.js';
 
-const GOLDEN = join(projectRoot(), 'formats/torch-file/golden');
-const ARCHIVE = readFileSync(join(GOLDEN, 'universal.tar'));
-const ZERO = 'global_step12_universal/zero';
-const NORM = `${ZERO}/model.norm.weight`;
-
-async function filesOf(archive: Buffer): Promise<Map<string, Buffer>> {
-  const files = new Map<string, Buffer>();
-  const extract = tar.extract();
-  extract.end(archive);
-  for await (const entry of extract) files.set(entry.header.name, await collect(entry));
-  return files;
-}
-
-/** A file of torch.save with one tensor: flat as in stage 3, or in a dict. */
-const tensor = (shape: number[], values: number[], wrapped = true) => {
-  const writer = new TorchFileWriter();
-  const made = writer.tensor('F32', shape, inMemory(new Uint8Array(Float32Array.from(values).buffer)));
-  return collect(writer.file(wrapped ? new Map([['param', made]]) : made));
-};
+import { NORM, tensorFile, universalUploads, ZERO } from '../../testing/universal-checkpoint.js';
 
 t.test('a universal checkpoint is uploaded as a model', async (t) => {
-  const stack = await startTestStack();
-  t.teardown(() => stack.close());
-  const golden = await filesOf(ARCHIVE);
-  const upload = async (change: (files: Map<string, Buffer>) => unknown = () => undefined) => {
-    const files = new Map(golden);
-    await change(files);
-    return stack.request({
-      method: 'POST',
-      url: '/v1/models?name=universal',
-      headers: { 'content-type': 'application/x-tar' },
-      payload: await tarOf(files),
-    });
-  };
+  const { stack, upload } = await universalUploads(t);
 
   await t.test('weights and state, each at its bytes in the files', async (t) => {
     const reply = await upload();
@@ -73,7 +34,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
   await t.test('flat tensors of stage 3, and a step count only in the groups', async (t) => {
     const values = Array.from({ length: 16 }, (_, i) => i);
     const flat = await upload(async (files) =>
-      files.set(`${NORM}/fp32.pt`, await tensor([16], values, false)),
+      files.set(`${NORM}/fp32.pt`, await tensorFile([16], values, false)),
     );
     t.equal(flat.statusCode, 201, flat.body);
     const writer = new TorchFileWriter();
@@ -238,85 +199,6 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.equal(reply.json<Model>().ignored_files.length, 3);
     t.equal(reply.json<Model>().optimizer_states, undefined);
   });
-
-  const hostile = readFileSync(join(GOLDEN, 'hostile_system.pt'));
-  const refused: [string, (files: Map<string, Buffer>) => unknown, string, RegExp][] = [
-    [
-      'a pickle that calls a function',
-      (f) => f.set(`${NORM}/fp32.pt`, hostile),
-      'torch_file_unsafe',
-      /system/,
-    ],
-    [
-      'a truncated file',
-      (f) => f.set(`${NORM}/fp32.pt`, (f.get(`${NORM}/fp32.pt`) as Buffer).subarray(0, -1)),
-      'torch_file_invalid',
-      /does not end/,
-    ],
-    [
-      'a missing weight',
-      (f) => f.delete(`${NORM}/fp32.pt`),
-      'model_tensor_missing',
-      /model.norm.weight\/fp32.pt/,
-    ],
-    ['a missing moment', (f) => f.delete(`${NORM}/exp_avg_sq.pt`), 'model_tensor_missing', /exp_avg_sq.pt/],
-    [
-      'an unknown state',
-      (f) => f.set(`${NORM}/max_exp_avg_sq.pt`, f.get(`${NORM}/exp_avg_sq.pt`) as Buffer),
-      'optimizer_state_invalid',
-      /max_exp_avg_sq.pt is not a state of a supported optimizer/,
-    ],
-    [
-      'an unknown parameter',
-      (f) => f.set(`${ZERO}/other/fp32.pt`, f.get(`${NORM}/fp32.pt`) as Buffer),
-      'model_tensor_unexpected',
-      /other/,
-    ],
-    [
-      'another shape',
-      async (f) => f.set(`${NORM}/fp32.pt`, await tensor([2], [1, 2])),
-      'model_tensor_mismatch',
-      /\[2\]; config.json requires \[16\]/,
-    ],
-    [
-      'no tensor',
-      async (f) => f.set(`${NORM}/fp32.pt`, await collect(new TorchFileWriter().file(5))),
-      'model_tensor_mismatch',
-      /no tensor/,
-    ],
-    [
-      'two counts',
-      async (f) => f.set(`${NORM}/step.pt`, await tensor([], [11], false)),
-      'optimizer_state_invalid',
-      /12, 11|11, 12/,
-    ],
-    [
-      'an invalid step count',
-      async (f) => f.set(`${NORM}/step.pt`, await tensor([], [1.5], false)),
-      'optimizer_state_invalid',
-      /1.5/,
-    ],
-    [
-      'no count',
-      (f) => {
-        for (const name of [...f.keys()]) if (name.endsWith('step.pt')) f.delete(name);
-      },
-      'optimizer_state_invalid',
-      /does not say/,
-    ],
-    ['no configuration', (f) => f.delete('config.json'), 'model_file_missing', /config.json/],
-    [
-      'weights twice',
-      (f) => f.set('model.safetensors', safetensorsFile([])),
-      'model_archive_invalid',
-      /one of the two/,
-    ],
-  ];
-  for (const [name, change, code, message] of refused)
-    await t.test(`refused: ${name}`, async (t) => {
-      const problem = (await upload(change)).json<Problem>();
-      t.match(problem, { code, detail: message });
-    });
 
   await t.test('which parts a job may restore', async (t) => {
     const { id } = (await upload()).json<Model>();

@@ -1,4 +1,5 @@
 import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { type ExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../formats/checkpoint/layout.js';
 import type { JobStore } from '../../../state/index.js';
@@ -48,9 +49,9 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
 
 const KINDS: readonly ExportKind[] = [false, true].flatMap((tensorboard) => [
   { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained', tensorboard },
-  ...(['safetensors', 'peft', 'peft_folded', 'gguf', 'gguf_lora'] as const).flatMap((format) =>
-    (['bf16', 'fp16', 'fp32', 'q8_0'] as const).flatMap((dtype) =>
-      (['trained', 'ema'] as const).map((weights) => ({ format, dtype, weights, tensorboard })),
+  ...EXPORT_FORMATS.filter((format) => format !== 'deepspeed_universal').flatMap((format) =>
+    EXPORT_DTYPES.flatMap((dtype) =>
+      EXPORT_WEIGHTS.map((weights) => ({ format, dtype, weights, tensorboard })),
     ),
   ),
 ]);

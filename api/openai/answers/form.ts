@@ -11,7 +11,7 @@ export interface Head {
   id: string;
   created: number;
   model: string;
-  /** What computes the answer: with the same one and a seed, answers repeat. */
+  /** Identifies what computes the answer: with the same value and seed, answers repeat. */
   system_fingerprint: string;
 }
 

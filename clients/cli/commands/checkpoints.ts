@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { CheckpointExport, ExportFile, ExportRequest } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -11,16 +12,6 @@ import { choice } from './arguments.js';
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed consists of thousands of files; `--json` lists them all. */
 const SHOWN_FILES = 20;
-export const FORMATS = [
-  'safetensors',
-  'peft',
-  'peft_folded',
-  'gguf',
-  'gguf_lora',
-  'deepspeed_universal',
-] as const;
-export const DTYPES = ['bf16', 'fp16', 'fp32', 'q8_0'] as const;
-export const WEIGHTS = ['trained', 'ema'] as const;
 
 /** Commands for checkpoints. */
 export function addCheckpointCommands(program: Command, run: Run): void {
@@ -49,9 +40,9 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .command('export')
     .summary('export the weights of a checkpoint in another format, and wait for it')
     .addArgument(new NamedArgument('checkpoint'))
-    .addOption(choice('--format <format>', 'file format', FORMATS).default('safetensors'))
-    .addOption(choice('--dtype <dtype>', 'dtype of the weights', DTYPES))
-    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS))
+    .addOption(choice('--format <format>', 'file format', EXPORT_FORMATS).default('safetensors'))
+    .addOption(choice('--dtype <dtype>', 'dtype of the weights', EXPORT_DTYPES))
+    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', EXPORT_WEIGHTS))
     .option('--tensorboard', 'with the metrics of the training, as an event file of TensorBoard')
     .action(run(exportCheckpoint));
 }

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
 import type { Download, DownloadRequest, ExportRequest } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
-import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
 
 export interface ExportOptions {
-  format?: (typeof FORMATS)[number];
-  dtype?: (typeof DTYPES)[number];
-  weights?: (typeof WEIGHTS)[number];
+  format?: (typeof EXPORT_FORMATS)[number];
+  dtype?: (typeof EXPORT_DTYPES)[number];
+  weights?: (typeof EXPORT_WEIGHTS)[number];
   tensorboard?: boolean;
 }
 
@@ -31,9 +31,9 @@ export function addDownloadCommand(program: Command, run: Run): void {
       ),
     )
     .option('-o, --output <dir>', 'output folder; default: named after the id')
-    .addOption(choice('--format <format>', 'format of an export', FORMATS))
-    .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
-    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
+    .addOption(choice('--format <format>', 'format of an export', EXPORT_FORMATS))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', EXPORT_DTYPES))
+    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', EXPORT_WEIGHTS))
     .option('--tensorboard', 'the export with an event file of TensorBoard')
     .option('--via-api', 'fetch files through the API instead of directly from S3')
     .action(run(download));

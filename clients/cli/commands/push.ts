@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import { type HubUri, parseHubUri } from '../../../contracts/index.js';
+import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { modelCard } from '../model-card.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
-import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
 import { downloadTo, type ExportOptions, sourceOf } from './download.js';
 
 const CARD = 'README.md';
@@ -29,9 +29,9 @@ export function addPushCommand(program: Command, run: Run): void {
     .option('--private', 'create a private repository')
     .option('-m, --message <text>', 'title of the commit')
     .option('-o, --output <dir>', 'keep the downloaded files here; default: a temporary folder')
-    .addOption(choice('--format <format>', 'format of an export', FORMATS))
-    .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
-    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
+    .addOption(choice('--format <format>', 'format of an export', EXPORT_FORMATS))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', EXPORT_DTYPES))
+    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', EXPORT_WEIGHTS))
     .action(run(push));
 }
 
@@ -86,7 +86,7 @@ function readTarget(uri: string): HubUri {
   throw new CliError(`'${uri}' is not of the form hf://owner/name or hf://owner/name@branch`, EXIT.usage);
 }
 
-/** What the card states about a checkpoint. A record that was deleted is left out. */
+/** Returns the facts of a checkpoint for its model card, without records that were deleted. */
 async function factsOf({ client }: Context, checkpointId: string) {
   const checkpoint = await client.checkpoints.get(checkpointId);
   const job = await client.jobs.get(checkpoint.job_id);

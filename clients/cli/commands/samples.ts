@@ -2,10 +2,10 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { ChatMessage, Sample, SampleRequest } from '../../../contracts/index.js';
+import { EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import type { Context, Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number, several } from './arguments.js';
-import { WEIGHTS } from './checkpoints.js';
 
 const MODEL =
   'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step; mdl_… for an uploaded model';
@@ -43,7 +43,7 @@ export function addSampleCommands(program: Command, run: Run): void {
       )
       .option('--stop <text>', 'a text that ends the answer; may be repeated', several)
       .option('--seed <count>', 'the same seed gives the same text', count)
-      .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS));
+      .addOption(choice('--weights <weights>', 'the weights as trained, or their average', EXPORT_WEIGHTS));
 }
 
 interface SampleOptions {
@@ -55,7 +55,7 @@ interface SampleOptions {
   frequencyPenalty?: number;
   stop?: string[];
   seed?: number;
-  weights?: (typeof WEIGHTS)[number];
+  weights?: (typeof EXPORT_WEIGHTS)[number];
 }
 
 type Drawing = Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>;

@@ -6,6 +6,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { TensorState } from '../../../contracts/index.js';
+import { STATE_NAMES } from '../../../contracts/state-records.js';
 import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -13,8 +14,6 @@ import { table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 import { streamOf } from './data.js';
-
-const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
 
 interface TensorOptions {
   state: TensorState;
@@ -48,12 +47,12 @@ export function addTensorCommands(program: Command, run: Run): void {
 
 const EDIT_POLL_MS = 500;
 
-const stateOption = () => choice('--state <state>', 'state of the parameter', STATES).default('master');
+const stateOption = () => choice('--state <state>', 'state of the parameter', STATE_NAMES).default('master');
 
 async function list(context: Context, id: string): Promise<void> {
   const found = await collect(context.client.checkpoints.tensors(id));
   const rows = found.map(({ name, shape, states }) => [name, shape.join(' × '), states.join(', ')]);
-  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors', context.width));
+  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATE_NAMES'], rows, 'no tensors', context.width));
 }
 
 async function change(

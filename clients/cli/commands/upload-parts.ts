@@ -51,8 +51,8 @@ async function send(
 ): Promise<Dataset> {
   const { signal } = context;
   const view = bytesView(context, upload.bytes);
-  const there = upload.received_parts.length;
-  if (there > 0) context.note(`${there} of ${upload.num_parts} parts have arrived`);
+  const received = upload.received_parts.length;
+  if (received > 0) context.note(`${received} of ${upload.num_parts} parts have arrived`);
   view.label(file);
   let sent = 0;
   try {

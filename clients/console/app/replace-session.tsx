@@ -5,7 +5,7 @@ import { me, share } from './session.js';
 export const isFree = () => me() === null || share.value !== null;
 
 interface ReplaceProps {
-  /** What the link does, as sentences. */
+  /** Effect of the link, as sentences. */
   effect: string;
   label: string;
   act: () => Promise<void>;

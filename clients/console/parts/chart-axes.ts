@@ -3,7 +3,7 @@ import { compact, count, duration } from './format.js';
 
 export type AxisName = 'step' | 'tokens' | 'time';
 
-/** What positions a point. */
+/** Coordinates of a point. */
 export interface Placed {
   step: number;
   /** So far. */

@@ -47,7 +47,7 @@ export function RecordsTable<T extends Shown>({ title, page, records, columns }:
 }
 
 interface LoadOlderProps {
-  /** What is loaded. */
+  /** Noun for the loaded records. */
   name: string;
   list: { hasMore: boolean } | null | undefined;
   more: () => Promise<void>;

@@ -5,7 +5,7 @@ import type { ListJobs } from '../../typescript/index.js';
 import { includesText } from '../parts/search.js';
 import type { Sorting } from './columns.js';
 
-/** What the list shows, as it stands in the address. */
+/** View of the list, as its address encodes it. */
 export interface View extends Filters {
   /** Null: as this browser has it. */
   columns: readonly string[] | null;

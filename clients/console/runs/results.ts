@@ -1,4 +1,4 @@
-/** What runs have reached, for their comparison. */
+/** Results of runs, for their comparison. */
 import type { Job } from '../../../contracts/types.js';
 import type { CurvePoint } from '../run/charts/curve.js';
 import type { Difference } from './documents.js';

@@ -41,9 +41,9 @@ function useDatasetNames(): DatasetNames {
   return useMemo(() => new Map((read ?? []).map(({ id, name }) => [id, name])), [read]);
 }
 
-export function RunsView() {
-  const view = viewOf(route.value.query);
-  const { state, label, since, sorting } = view;
+/** The newest runs of a view, read again every few seconds, and older ones once `more` was called. */
+function useRuns(view: View) {
+  const { state, label, since } = view;
   // Other filters begin with an empty list.
   const { jobs, next, rotation } = useMemo(
     () => ({
@@ -53,10 +53,6 @@ export function RunsView() {
     }),
     [state, label, since],
   );
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const stored = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
-  const columns = view.columns ?? stored.value;
-  const datasets = useDatasetNames();
   const newest = useLoaded(
     async (aborted) => {
       const before = rotation.next();
@@ -73,6 +69,22 @@ export function RunsView() {
     [state, label, since],
     { every_ms: REFRESH_MS },
   );
+  const more = async () => {
+    const page = await readPage(view, next.value ?? undefined, new AbortController().signal);
+    jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
+    next.value = page.next_cursor;
+  };
+  return { jobs, next, newest, more };
+}
+
+export function RunsView() {
+  const view = viewOf(route.value.query);
+  const { state, label, since, sorting } = view;
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const stored = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
+  const columns = view.columns ?? stored.value;
+  const datasets = useDatasetNames();
+  const { jobs, next, newest, more } = useRuns(view);
   const shown = useMemo(
     () =>
       sorted(
@@ -84,11 +96,6 @@ export function RunsView() {
   );
   // The same list while it is the same choice: rows are drawn again for another one.
   const shownColumns = useMemo(() => COLUMNS.filter(({ name }) => columns.includes(name)), [columns.join()]);
-  const more = async () => {
-    const page = await readPage(view, next.value ?? undefined, new AbortController().signal);
-    jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
-    next.value = page.next_cursor;
-  };
   const choose = (id: string, isChosen: boolean) => {
     const ids = new Set(chosen.value);
     if (isChosen && ids.size < MAX_COMPARED) ids.add(id);

@@ -57,8 +57,8 @@ _END = object()
 
 
 class _Reader:
-    """Reads an iterator in threads, one item at a time. A task that is cancelled meanwhile does not wait for the thread,
-    which then closes the iterator."""
+    """Reads an iterator in threads, one item at a time. A task that is cancelled meanwhile does not wait for the
+    thread, which then closes the iterator."""
 
     def __init__(self, items: Any) -> None:
         self._items = items

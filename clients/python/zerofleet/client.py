@@ -83,10 +83,10 @@ class Zerofleet(ServiceOperations):
         fields: Optional[Mapping[str, Any]] = None,
         **train: Any,
     ) -> Job:
-        """Creates a job for data and a base. `data`: the path of a file, which is uploaded, the name or id of a dataset,
-        or a URI. `model`: a preset, `hf://owner/name`, an uploaded model, or a job or `JOB@STEP` to begin with. `train`
-        has fields of the document's section, such as `epochs`, 3 by default; `fields` has other sections. With `watch`
-        the progress is shown until the job has ended."""
+        """Creates a job for data and a base. `data`: the path of a file, which is uploaded, the name or id of a
+        dataset, or a URI. `model`: a preset, `hf://owner/name`, an uploaded model, or a job or `JOB@STEP` to begin
+        with. `train` has fields of the document's section, such as `epochs`, 3 by default; `fields` has other
+        sections. With `watch` the progress is shown until the job has ended."""
         spec = document(
             self._http,
             self.datasets,

@@ -19,8 +19,8 @@ SHOWN = 5
 
 
 def with_id(path: str, get: Get) -> str:
-    """A path whose name of a job, dataset, model, checkpoint or sweep is replaced by an id. Raises ZerofleetError for a name
-    that nothing or more than one thing has."""
+    """A path whose name of a job, dataset, model, checkpoint or sweep is replaced by an id. Raises ZerofleetError for
+    a name that nothing or more than one thing has."""
     found = PATH.fullmatch(path)
     if found is None:
         return path

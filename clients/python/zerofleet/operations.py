@@ -1220,7 +1220,7 @@ class CheckpointsOperations(Resource):
         name: str,
         format: Optional[Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]] = None,
         dtype: Optional[schemas.ExportDtype] = None,
-        weights: Optional[Literal["trained", "ema"]] = None,
+        weights: Optional[schemas.ExportWeights] = None,
         tensorboard: Optional[bool] = None,
         range: Optional[str] = None,
     ) -> ByteStream:
@@ -1247,7 +1247,7 @@ class CheckpointsOperations(Resource):
         *,
         format: Optional[Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]] = None,
         dtype: Optional[schemas.ExportDtype] = None,
-        weights: Optional[Literal["trained", "ema"]] = None,
+        weights: Optional[schemas.ExportWeights] = None,
         tensorboard: Optional[bool] = None,
     ) -> ByteStream:
         """A tar archive with the files that `download-urls` lists, in a folder that is named like

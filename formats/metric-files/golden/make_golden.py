@@ -1,4 +1,5 @@
-"""Makes events.out.tfevents.golden of metrics.json with the messages and the writer of TensorBoard: python3 make_golden.py
+"""Makes events.out.tfevents.golden of metrics.json with the messages and the writer of TensorBoard: python3
+make_golden.py
 
 Needs tensorboard (2.21 made the committed file).
 """

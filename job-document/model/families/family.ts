@@ -1,7 +1,8 @@
 import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
+import type { FieldSchema } from '../field-facts.js';
 import type { ParamNames } from '../parts.js';
-import type { ConfigReader, FieldSchema } from '../reader.js';
+import type { ConfigReader } from '../reader.js';
 
 export type ModelType = ResolvedModelConfig['model_type'];
 

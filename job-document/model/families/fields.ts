@@ -1,5 +1,5 @@
 /** Schemas of fields that several families have: what their readers do not say. */
-import type { FieldSchema } from '../reader.js';
+import type { FieldSchema } from '../field-facts.js';
 
 const nullable = (schema: FieldSchema) => ({ oneOf: [schema, { type: 'null' }] });
 

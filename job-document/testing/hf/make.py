@@ -1,5 +1,5 @@
-"""Writes models.json: for the small models of each family, the config.json that transformers writes and the names and shapes
-of the tensors in its model.safetensors. Needs torch, transformers and safetensors; run it in this folder.
+"""Writes models.json: for the small models of each family, the config.json that transformers writes and the names and
+shapes of the tensors in its model.safetensors. Needs torch, transformers and safetensors; run it in this folder.
 
     python make.py
 """

@@ -20,6 +20,7 @@ struct RopeScaling {
   double attention_factor = 0;
   double mscale = 0, mscale_all_dim = 0;
   bool truncate = true;  // yarn: round the ends of the ramp to whole dimensions
+
   /// longrope: (rotary_dim / 2) divisors of the frequencies. short_factor is for sequences within the first training's
   /// length, long_factor for longer ones. attention_factor 0 is sqrt(1 + ln(factor) / ln(original length)).
   std::vector<double> short_factor = {}, long_factor = {};

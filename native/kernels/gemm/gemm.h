@@ -59,6 +59,7 @@ struct GemmProblem {
   const void* bias = nullptr;  // (n) of c's dtype, added to each row in fp32 after the sum over k; null: none
   const SourceOperand* source = nullptr;  // not with a_transposed
   bool varies = false;  // rows or k differ from call to call, so preparing for a shape does not pay off
+
   /// CUDA devices only: begin and end, in device memory, of the rows of A and C that are computed. With a_transposed
   /// they are rows of A and B. All other rows are ignored. Null: all rows. Different ranges within one call must not
   /// overlap.

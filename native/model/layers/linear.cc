@@ -63,12 +63,9 @@ void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProbl
 
 void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
                                 const std::int32_t* row_range) const {
-  GemmProblem problem{dy, nullptr, dx};
-  if (use_ == WeightUse::kInPlace) {
-    problem.source = &source_backward_;
-  } else {
-    problem.b = &packed_backward_;
-  }
+  const bool in_place = use_ == WeightUse::kInPlace;
+  GemmProblem problem{dy, in_place ? nullptr : &packed_backward_, dx};
+  if (in_place) problem.source = &source_backward_;
   problem.varies = rows_ == RowCount::kVaries;
   problem.row_range = row_range;
   problems.push_back(problem);

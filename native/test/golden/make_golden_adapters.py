@@ -130,7 +130,8 @@ def over_experts(base, settings, seed):
 
 
 class WrittenOut(torch.nn.Module):
-    """DoRA over the matrices of any model: W is replaced by m · (W + scale · B A) / |W + scale · B A|, whose norm has no gradient."""
+    """DoRA over the matrices of any model: W is replaced by m · (W + scale · B A) / |W + scale · B A|, whose norm has
+    no gradient."""
 
     def __init__(self, base, rank, scale, targets):
         super().__init__()

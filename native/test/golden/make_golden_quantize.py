@@ -53,7 +53,8 @@ LEVELS = np.array(
 
 
 def constructed_levels() -> np.ndarray:
-    """Appendix E: 2^k + 1 quantiles of N(0, 1), 8 steps above zero and 7 below with one zero, divided by the largest."""
+    """Appendix E: 2^k + 1 quantiles of N(0, 1), 8 steps above zero and 7 below with one zero, divided by the
+    largest."""
     outermost = ((1 - 1 / 32) + (1 - 1 / 30)) / 2
     quantile = NormalDist().inv_cdf
     above = [quantile(p) for p in np.linspace(outermost, 0.5, 9)[:-1]]

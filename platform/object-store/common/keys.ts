@@ -35,6 +35,6 @@ export function checkRange(range: ByteRange): void {
 }
 
 export function rangeError(key: string, range: ByteRange, bytes: number | null): ObjectStoreError {
-  const held = bytes === null ? 'is shorter than' : `has ${bytes} bytes, fewer than`;
-  return new ObjectStoreError('invalid_range', `${key} ${held} the end of [${range.begin}, ${range.end})`);
+  const problem = bytes === null ? 'is shorter than' : `has ${bytes} bytes, fewer than`;
+  return new ObjectStoreError('invalid_range', `${key} ${problem} the end of [${range.begin}, ${range.end})`);
 }

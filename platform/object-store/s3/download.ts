@@ -78,12 +78,12 @@ async function open(
     const reply = await client.send(new GetObjectCommand({ Bucket, Key, Range, IfMatch: etag }));
     const body = reply.Body as Readable;
     const begin = range?.begin ?? 0;
-    const held = { begin, end: begin + (reply.ContentLength ?? 0) };
-    if (range && held.end !== range.end) {
+    const received = { begin, end: begin + (reply.ContentLength ?? 0) };
+    if (range && received.end !== range.end) {
       body.destroy();
-      throw rangeError(name, range, held.end);
+      throw rangeError(name, range, received.end);
     }
-    return { body, range: held, etag: reply.ETag };
+    return { body, range: received, etag: reply.ETag };
   } catch (error) {
     throw openError(error, name, range);
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdminClient, AdminError, type KubeObject } from './client.js';
 
-/** What an image starts, in which environment. */
+/** Command and environment of an image. */
 export interface TestImage {
   command: string[];
   env: NodeJS.ProcessEnv;
@@ -100,11 +100,10 @@ export class Kubelets {
 
   private async beat(name: string): Promise<void> {
     const time = new Date().toISOString();
-    const { capacity } = this.options;
     const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'ready' };
     const conditions = [{ ...ready, lastHeartbeatTime: time, lastTransitionTime: time }];
     await this.options.client.patch(`/api/v1/nodes/${name}/status`, {
-      status: { capacity, allocatable: capacity, conditions },
+      status: { capacity: this.options.capacity, allocatable: this.options.capacity, conditions },
     });
   }
 
@@ -238,22 +237,20 @@ export class Kubelets {
 
   private async removeObject({ metadata: { namespace, name, uid } }: KubeObject): Promise<void> {
     const options = { gracePeriodSeconds: 0, preconditions: { uid } };
-    await this.options.client
-      .delete(`/api/v1/namespaces/${namespace}/pods/${name}`, options)
-      .catch(() => undefined);
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    await this.options.client.delete(path, options).catch(() => undefined);
   }
 
   /** Reports the state of a pod, until the server takes it. */
   private async report(pod: KubeObject, phase: string, state: object, more: object = {}): Promise<void> {
     const { namespace, name } = pod.metadata;
     const image = pod.spec?.containers?.[0]?.image;
-    const ready = phase === 'Running';
-    const containerStatuses = [{ name: 'agent', image, imageID: '', ready, restartCount: 0, state }];
+    const status = { name: 'agent', image, imageID: '', ready: phase === 'Running', restartCount: 0, state };
     while (!this.closing.signal.aborted) {
       try {
         await this.options.client.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
           metadata: { uid: pod.metadata.uid },
-          status: { phase, containerStatuses, ...more },
+          status: { phase, containerStatuses: [status], ...more },
         });
         return;
       } catch (error) {
@@ -274,9 +271,8 @@ export class Kubelets {
     const values: Record<string, string> = {};
     for (const { configMapRef, secretRef } of envFrom) {
       const [kind, name] = configMapRef ? ['configmaps', configMapRef.name] : ['secrets', secretRef?.name];
-      const { data = {} } = await this.options.client.get(
-        `/api/v1/namespaces/${metadata.namespace}/${kind}/${name}`,
-      );
+      const path = `/api/v1/namespaces/${metadata.namespace}/${kind}/${name}`;
+      const { data = {} } = await this.options.client.get(path);
       for (const [key, value] of Object.entries(data))
         values[key] = configMapRef ? value : Buffer.from(value, 'base64').toString();
     }

@@ -1,6 +1,6 @@
-"""Writes adapters over the model of test/e2e/hf-llama, each as a folder of PEFT beside this file, and the losses of a text under
-them, in float64, as losses.json. PEFT takes `norm` for every module whose name ends so. The factors are random: those
-of a new adapter would leave the model unchanged.
+"""Writes adapters over the model of test/e2e/hf-llama, each as a folder of PEFT beside this file, and the losses of a
+text under them, in float64, as losses.json. PEFT takes `norm` for every module whose name ends so. The factors are
+random: those of a new adapter would leave the model unchanged.
 
     python make_golden.py            (peft 0.21, transformers 5.18, torch 2.13)
 """

@@ -14,7 +14,7 @@ export type Verdict = 'over' | 'again';
 
 type WorkingState = Parameters<JobExecution['transition']>[2];
 
-/** What follows an error of an attempt: another generation, a place in the queue, or the failure of the job. */
+/** Decides what follows an error of an attempt: a new generation, the queue, or the failure of the job. */
 export class Recovery {
   private lostWorkSeconds: number;
 

@@ -3,31 +3,19 @@ import { once } from 'node:events';
 import { hostname } from 'node:os';
 import t from 'tap';
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { StartMessage } from '../../../contracts/rank-protocol.js';
 import { until } from '../../../platform/testing/waiting.js';
-import type { SealedWorld } from '../../../state/index.js';
 import { deferred } from '../../shared/deferred.js';
-import { heartbeat } from '../../testing/heartbeat.js';
 import { joined, leaderOf, silentServer } from '../../testing/link-peers.js';
 import {
   ignoringListener,
   linked,
   memberOf,
-  scriptedHost,
   scriptedJob,
   TOKENS_DIGEST,
 } from '../../testing/linked-world.js';
+import { heartbeatOf, isGone, lost, recording, shard, TOKEN, worldAt } from '../../testing/world-messages.js';
 import type { LogLine } from '../supervisor/log-line.js';
-import type { Rank, RankHost, RankListener } from '../supervisor/rank.js';
-import { RankProcess } from '../supervisor/rank-process.js';
-import type { WorldEnd } from '../supervisor/world.js';
-
-const TOKEN = 'cc'.repeat(32);
-
-function lost(end: WorldEnd) {
-  if (end.kind !== 'lost') throw new Error(`ended as ${end.kind}`);
-  return end;
-}
+import type { Rank } from '../supervisor/rank.js';
 
 t.test('rendezvous keys travel between ranks of two workers as exact bytes', async (t) => {
   const { world } = await linked(t, { scripts: ['relay', 'relay'] });
@@ -265,64 +253,3 @@ t.test('a preparation ends when the leader is gone', async (t) => {
   await memberOf(worldAt(port), 'a', { prepare }).ended;
   await aborted.promise;
 });
-
-function worldAt(port: number): SealedWorld {
-  return {
-    world_id: 'w',
-    token: TOKEN,
-    leader: { worker_id: 'leader', address: '127.0.0.1', port },
-    members: [{ worker_id: 'a', ranks: [1] }],
-    job_id: 'wait',
-    execution: '1-a' as const,
-  };
-}
-
-function heartbeatOf(rank: number, step: unknown = 1) {
-  return { kind: 'message', rank, message: { ...heartbeat(), step } };
-}
-
-function shard(file: string) {
-  const lossScaler = {
-    scale: 1,
-    iteration: 0,
-    last_overflow_iteration: -1,
-    hysteresis: 1,
-    skipped_in_a_row: 0,
-  };
-  const at = { step: 1, optimizer_steps: 1, skipped_steps: 0 };
-  return {
-    kind: 'message',
-    rank: 1,
-    message: {
-      kind: 'shard',
-      save: { directory: 'd', ...at, loss_scaler: lossScaler },
-      shard: { file, bytes: 1, data_begin: 1, sha256: '00'.repeat(32), crc32c: '00'.repeat(4) },
-      digest_part: '00'.repeat(16),
-      save_request: 0,
-      cost: { stall_seconds: 0, write_seconds: 0 },
-    },
-  };
-}
-
-/** Wraps a host and records the ranks that it starts. */
-function recording(started: Rank[]): RankHost {
-  const host = scriptedHost();
-  return {
-    host: host.host,
-    start: (start: StartMessage, listener: RankListener) => {
-      const rank = host.start(start, listener);
-      started.push(rank);
-      return rank;
-    },
-  };
-}
-
-function isGone(rank: Rank): boolean {
-  if (!(rank instanceof RankProcess) || rank.pid === undefined) return false;
-  try {
-    process.kill(rank.pid, 0);
-    return false;
-  } catch {
-    return true;
-  }
-}

@@ -38,7 +38,7 @@ export interface WorldListener {
   onLine(rank: number, line: LogLine): void;
 }
 
-/** What the ranks used. */
+/** Resources that the ranks used. */
 export interface StepUse {
   /** The most that one of the ranks used since the previous step. */
   memory_bytes: number;

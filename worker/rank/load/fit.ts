@@ -40,9 +40,10 @@ type Params = readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
 function paramsDifference(saved: Params, wanted: Params): string | null {
   const shapes = new Map(saved.map(({ name, shape }) => [name, shape]));
   for (const { name, shape } of wanted) {
-    const there = shapes.get(name);
-    if (!there) return `it has no parameter ${name}`;
-    if (there.join() !== shape.join()) return `${name} has shape [${there}] there and [${shape}] here`;
+    const storedShape = shapes.get(name);
+    if (!storedShape) return `it has no parameter ${name}`;
+    if (storedShape.join() !== shape.join())
+      return `${name} has shape [${storedShape}] there and [${shape}] here`;
     shapes.delete(name);
   }
   const extra = shapes.keys().next().value;
@@ -60,6 +61,6 @@ function optimizerDifference(manifest: Manifest, { params, optimizer, states }: 
   const frozen = new Map(manifest.params.map(({ name, frozen }) => [name, frozen]));
   const changed = params.find((param) => frozen.get(param.name) !== param.frozen);
   if (!changed) return null;
-  const [there, here] = changed.frozen ? ['is trained', 'is frozen'] : ['is frozen', 'is trained'];
-  return `${changed.name} ${there} there and ${here} here; only its weights can be restored`;
+  const [stored, here] = changed.frozen ? ['is trained', 'is frozen'] : ['is frozen', 'is trained'];
+  return `${changed.name} ${stored} there and ${here} here; only its weights can be restored`;
 }

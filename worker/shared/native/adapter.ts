@@ -99,7 +99,7 @@ export interface NativeCore {
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
   /** Merges an adapter into elements of its matrix from `begin` on; see native/js. */
   mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
-  /** What products read of a matrix of the base that is quantized; see native/js. */
+  /** Values of a quantized matrix of the base, as products read them; see native/js. */
   quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: Architecture, seed: number, param: number, begin: number, end: number): Uint8Array;

@@ -1,53 +1,21 @@
 // Tests every format and tokenizer, from the stored dataset to the token files.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import t, { type Test } from 'tap';
-import { type Dataset, modelKey } from '../../../contracts/index.js';
+import t from 'tap';
+import type { Dataset } from '../../../contracts/index.js';
 import { BatchEncoder } from '../../../formats/encoding/encode-batch.js';
-import { projectRoot } from '../../../platform/process/root.js';
-import { prepared, readTokenFile } from '../../testing/prepared.js';
+import { readTokenFile } from '../../testing/prepared.js';
 import { prepareTokens } from './prepare-tokens.js';
-
-const MODEL = 'mdl_01J00000000000000000000000';
-const { tokenizers, templates } = JSON.parse(
-  readFileSync(join(projectRoot(), 'worker', 'tasks', 'data', 'golden', 'chats.json'), 'utf8'),
-);
-const FILES = {
-  tokenizer: JSON.stringify(tokenizers[0].tokenizer),
-  config: JSON.stringify(tokenizers[0].config),
-  special_tokens_map: null,
-};
-const VOCAB_SIZE = 1000;
-
-/** Texts and chats, some of them longer than a sequence of 24. */
-const DOCUMENTS: object[] = Array.from({ length: 600 }, (_, index) =>
-  index % 3 === 0
-    ? { text: `Text number ${index}. ${'Grüße, 世界! '.repeat(index % 7)}` }
-    : {
-        messages: [
-          { role: 'user', content: `What is ${index}?` },
-          { role: 'assistant', content: `It is ${index * index}.${' And more.'.repeat(index % 11)}` },
-        ],
-      },
-);
-const LINES = Buffer.from(`${DOCUMENTS.map((document) => JSON.stringify(document)).join('\n')}\n`);
-const JSONL: Partial<Dataset> = {
-  format: 'jsonl',
-  num_documents: DOCUMENTS.length,
-  num_chats: 400,
-  num_tokens: null,
-};
-
-async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
-  const { objects, request } = await prepared(t, { uploaded, dataset });
-  await objects.put(`${modelKey(MODEL)}/tokenizer.json`, Buffer.from(FILES.tokenizer));
-  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from(FILES.config));
-  Object.assign(request, { sequence_length: 24, vocab_size: VOCAB_SIZE });
-  Object.assign(request.data, { tokenizer: MODEL });
-  return { objects, request };
-}
+import {
+  DOCUMENTS,
+  documentsOf,
+  FILES,
+  JSONL,
+  LINES,
+  setup,
+  templates,
+} from './testing/prepared-documents.js';
 
 /** Returns the expected tokens of each document. */
 function expectedDocuments(chatTemplate: string | null) {
@@ -58,15 +26,6 @@ function expectedDocuments(chatTemplate: string | null) {
     const { tokens, counts } = encoder.encode(line);
     return { tokens: [...tokens], counts: counts ? [...counts] : [...tokens].map(() => 1) };
   });
-}
-
-/** Reads the documents of a token file. */
-async function documentsOf(path: string) {
-  const { tokens, documents, counts } = await readTokenFile(path);
-  return documents.map((begin, index) => ({
-    tokens: tokens.slice(begin, documents[index + 1]),
-    counts: counts.slice(begin, documents[index + 1]),
-  }));
 }
 
 for (const packing of ['split', 'whole'] as const)
@@ -218,21 +177,6 @@ t.test('the digest covers both files and is stored with them', async (t) => {
   t.same(await prepareTokens(objects, { ...request, data }), made, 'found in the cache');
 });
 
-t.test('the date of a template is that of the spec', async (t) => {
-  const { objects, request } = await setup(t, LINES, JSONL);
-  const chatTemplate =
-    "{{ strftime_now('%F') }}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
-  const data = {
-    ...request.data,
-    tokenizer: 'bytes',
-    chat_template: chatTemplate,
-    template_date: '2020-02-29',
-  };
-  const { token_file } = await prepareTokens(objects, { ...request, data });
-  const { tokens } = (await documentsOf(token_file))[1]!;
-  t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);
-});
-
 t.test('the texts of a chat belong to one document of the dataset', async (t) => {
   const line = (name: string) => {
     const turns = ['1', '2'].flatMap((number) => [
@@ -263,60 +207,4 @@ t.test('the texts of a chat belong to one document of the dataset', async (t) =>
   );
   const names = (all: string[]) => new Set(all.map(([name]) => name));
   t.equal(names(held).size, 2, 'both texts of a chat are held back');
-});
-
-t.test('violations of the model, the dataset or the tokenizer are reported', async (t) => {
-  const { objects, request } = await setup(t, LINES, JSONL);
-  const chats = { ...request.data, chat_template: templates.chatml as string };
-  const refused = async (changes: Partial<typeof request>, error: { code: string; message: RegExp }) => {
-    await t.rejects(prepareTokens(objects, { ...request, data: chats, ...changes }), error);
-  };
-  const vocabulary = { code: 'token_out_of_vocab', message: /vocabulary of 50; train a model/ };
-  await refused({ vocab_size: 50 }, vocabulary);
-  t.strictSame(await readdir(request.cache_dir), [], 'no file is left');
-  await prepareTokens(objects, { ...request, data: chats });
-  await refused({ vocab_size: 50 }, vocabulary);
-  const fewer = { ...request.dataset, num_documents: 599 };
-  await refused(
-    { dataset: fewer, cache_dir: `${request.cache_dir}-2` },
-    { code: 'dataset_corrupt', message: /600 documents, but the upload has 599/ },
-  );
-  const missing = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
-  await refused({ data: missing }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
-  const raising = { ...chats, chat_template: "{{ raise_exception('no') }}" };
-  await refused({ data: raising }, { code: 'chat_template_invalid', message: /^line 2: / });
-});
-
-t.test('the cache key covers all inputs of the files', async (t) => {
-  const { objects, request } = await setup(t, LINES, JSONL);
-  const data = { ...request.data, chat_template: templates.chatml as string };
-  const names = new Set<string>();
-  for (const changes of [
-    {},
-    { data: { ...data, tokenizer: 'bytes' } },
-    { data: { ...data, packing: 'whole' as const } },
-    { data: { ...data, template_date: '2026-11-25' } },
-    { data: { ...data, chat_template: templates.plain as string } },
-    { data: { ...data, chat: { turns: 'each' as const, reasoning: 'learn' as const } } },
-    { sequence_length: 25 },
-  ])
-    names.add((await prepareTokens(objects, { ...request, data, ...changes })).token_file);
-  t.equal(names.size, 7);
-  const again = await prepareTokens(objects, { ...request, data, num_threads: 2, vocab_size: 2000 });
-  t.ok(names.has(again.token_file));
-  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
-  names.add((await prepareTokens(objects, { ...request, data })).token_file);
-  t.equal(names.size, 8, 'the tokenizer is identified by the content of its files');
-});
-
-t.test('progress is reported in bytes, up to the last', async (t) => {
-  const { objects, request } = await setup(t, LINES, JSONL);
-  const reported: number[] = [];
-  const data = { ...request.data, chat_template: templates.chatml as string };
-  await prepareTokens(objects, { ...request, data }, (bytes) => reported.push(bytes));
-  t.equal(reported.at(-1), LINES.length);
-  t.same(
-    reported,
-    [...reported].sort((a, b) => a - b),
-  );
 });

@@ -29,7 +29,7 @@ export interface TokenRequest {
   object_key: string;
   /** The `data` section of the job's spec. */
   data: ResolvedJobSpec['data'];
-  /** What batches count, of a dataset of preferences; null for other data. */
+  /** Unit that batches of preferences count; null for other data. */
   unit: Unit | null;
   sequence_length: number;
   /** Vocabulary size of the model, an exclusive upper bound of the tokens. */

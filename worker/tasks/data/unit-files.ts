@@ -42,11 +42,11 @@ export class UnitFiles {
   /** @throws ZerofleetError `dataset_too_small` when there are too few units for a split */
   constructor(private readonly options: UnitFilesOptions) {
     const { shape, split, num_units } = options;
-    const held = split.fraction > 0 ? validationCount(num_units, split.fraction, 'samples') : 0;
-    this.choice = held > 0 ? new KeyedChoice(split.seed, num_units, held) : null;
+    const numHeldBack = split.fraction > 0 ? validationCount(num_units, split.fraction, 'samples') : 0;
+    this.choice = numHeldBack > 0 ? new KeyedChoice(split.seed, num_units, numHeldBack) : null;
     this.unitSequences = options.unit === 'pair' ? 2 : 1;
     this.training = new TokenFileWriter(options.training, shape);
-    this.validation = held > 0 ? new TokenFileWriter(options.validation, shape) : null;
+    this.validation = numHeldBack > 0 ? new TokenFileWriter(options.validation, shape) : null;
   }
 
   /** Appends a whole sequence. */

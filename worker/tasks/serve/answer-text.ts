@@ -55,8 +55,8 @@ export class AnswerText {
   /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
   delta(): PositionedDelta | null {
     const { text: textAt, logprobs: logprobsAt } = this.returned;
-    const held = this.finishReason === null ? this.possibleStop() : 0;
-    const text = this.text.slice(textAt, this.text.length - held);
+    const numPending = this.finishReason === null ? this.possibleStop() : 0;
+    const text = this.text.slice(textAt, this.text.length - numPending);
     const logprobs = this.logprobs.slice(logprobsAt);
     if (text === '' && logprobs.length === 0) return null;
     this.returned = { text: textAt + text.length, logprobs: this.logprobs.length };

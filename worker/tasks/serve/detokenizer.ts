@@ -35,11 +35,11 @@ export class Detokenizer {
     // Consecutive bytes are decoded together: one invalid byte turns all of them into replacement characters.
     if (kind === 'byte') return '';
     const text = this.pendingText();
-    const held = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
-    const added = text.slice(this.numReturned, text.length - held);
-    this.numReturned = text.length - held;
-    if (held === 0) this.settle(0, held);
-    else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, held);
+    const numPending = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
+    const added = text.slice(this.numReturned, text.length - numPending);
+    this.numReturned = text.length - numPending;
+    if (numPending === 0) this.settle(0, numPending);
+    else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, numPending);
     return added;
   }
 
@@ -65,10 +65,10 @@ export class Detokenizer {
    * Moves all pending tokens except the last `kept` to the context.
    * @param held characters at the end that were not returned
    */
-  private settle(kept: number, held: number): void {
+  private settle(kept: number, numPending: number): void {
     const moved = this.pending.splice(0, this.pending.length - kept);
     this.context = this.tail([...this.context, ...moved]);
-    this.numReturned = kept === 0 ? 0 : this.pendingText().length - held;
+    this.numReturned = kept === 0 ? 0 : this.pendingText().length - numPending;
   }
 
   /**

@@ -21,7 +21,7 @@ export interface MaskRequest {
   tokens: Int32Array;
 }
 
-/** What follows of an answer: one of the tokens of a mask; null: it is complete. */
+/** Tokens that may continue an answer, as a mask; null: it is complete. */
 export interface NextTokens {
   mask: TokenMask | null;
 }

@@ -17,7 +17,7 @@ export interface PromptSetup extends TextRules {
   max_length: number;
 }
 
-/** What decodes answers. */
+/** Decodes the tokens of answers. */
 export interface Decoding {
   vocab_size: number;
   /** Null: each token is a byte. */
@@ -34,7 +34,7 @@ export interface SamplePrompt {
   end_text: string;
   /** How the answer has calls; null: it has none. */
   call_format: CallFormat | null;
-  /** What the answer must be; null: any text. A constrained answer ends when it is complete. */
+  /** Constraint on the answer, which ends when it is complete; null: any text. */
   constraint: Constraint | null;
 }
 

@@ -5,7 +5,7 @@ import { may } from '../../app/session.js';
 import { Snippets } from '../../parts/snippets.js';
 import { USES } from './use-commands.js';
 
-/** What people do with the model of a run that has ended. */
+/** Actions for the model of a run that has ended. */
 export function UseModel({ job: { export: exported, spec } }: { job: Job }) {
   if (exported === null) return null;
   const { checkpoint_id } = exported;

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/backends/numerics.h"
-#include "kernels/gemm/cuda/cublaslt_library.h"
 #include "test/built_files.h"
-#include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
+#include "test/cuda_emulator/cudnn/attention_calls.h"
 #include "test/cuda_emulator/cudnn/fake_cudnn.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
@@ -28,45 +26,6 @@ namespace {
 
 using Fault = FakeCudnn::Fault;
 using Offer = FakeCudnn::Offer;
-
-/// A Hopper.
-struct Machine9 {
-  EnvironmentVariable compute{"ZF_EMULATED_COMPUTE", "9"};
-  DeviceMachine machine{kFirstGpu};
-  const Context& ctx = machine.ctx;
-};
-
-/// Attention with random inputs, forward and backward.
-struct Calls {
-  explicit Calls(const AttentionShape& sizes, DType dtype = DType::kBF16, AttentionOptions with = {})
-      : shape(sizes),
-        options(with),
-        rows(sizes.batch * sizes.sequence_length),
-        qkv(HostMatrix::random(dtype, rows, sizes.qkv_size(), random, 8)),
-        dout(HostMatrix::random(dtype, rows, sizes.query_size(), random, 16)),
-        out(dtype, rows, sizes.query_size(), 8),
-        dqkv(dtype, rows, sizes.qkv_size()),
-        lse(static_cast<std::size_t>(rows * sizes.num_heads)) {}
-
-  cudnn::Call forward() { return cudnn::call_of(AttentionForward{shape, qkv.view(), out.view(), lse, options}); }
-  cudnn::Call backward() {
-    return cudnn::call_of(AttentionBackward{shape, qkv.view(), out.view(), lse, dout.view(), dqkv.view(), options});
-  }
-
-  AttentionShape shape;
-  AttentionOptions options;
-  std::int64_t rows;
-  std::mt19937 random{5};
-  HostMatrix qkv, dout, out, dqkv;
-  SharedValues<float> lse;
-};
-
-const std::array<std::string, 1> kFake{ZF_FAKE_CUDNN};
-constexpr AttentionShape kShape{2, 64, 4, 2, 16};
-
-cudnn::Attention attention_of(const Context& ctx, std::int64_t max_score_bytes = cudnn::Attention::kMaxScoreBytes) {
-  return {ctx, cudnn::open_library(kFake), max_score_bytes};
-}
 
 }  // namespace
 
@@ -266,43 +225,4 @@ DEVICE_TEST_CASE("attention by cuDNN: a backward in parts has the bits of one in
   Calls odd({2, 63, 2, 2, 8});
   cudnn::Attention halved = attention_of(m.ctx, 2 * kHead);
   CHECK(halved.reason_against(odd.backward()) == "parts of a call need sequences of a multiple of 4 tokens");
-}
-
-DEVICE_TEST_CASE(
-    "cuDNN is in the fingerprint where it computes attention: with cuBLASLt, and unless it is switched off") {
-  const auto fingerprint = [] { return numerics_fingerprint(kFirstGpu, CpuIsa::kGeneric); };
-  const EnvironmentVariable cudnn("ZF_CUDNN", ZF_FAKE_CUDNN);
-  {
-    const EnvironmentVariable cublaslt("ZF_CUBLASLT", ZF_FAKE_CUBLASLT);
-    CHECK(fingerprint().starts_with("cuda-emulated-device-sm_80x2-cudart13.0-cublaslt13.1.1-cudnn9.24.0/"));
-    const EnvironmentVariable off("ZF_CUDNN", "off");
-    CHECK(fingerprint().starts_with("cuda-emulated-device-sm_80x2-cudart13.0-cublaslt13.1.1/"));
-  }
-  if (cublaslt::open_default_library() == nullptr) CHECK(fingerprint().find("cudnn") == std::string::npos);
-}
-
-DEVICE_TEST_CASE(
-    "a file in ZF_CUDNN that cannot be opened is an error with its name; so is a library that lacks a function") {
-  const EnvironmentVariable cublaslt("ZF_CUBLASLT", ZF_FAKE_CUBLASLT), wrong("ZF_CUDNN", "/nowhere/libcudnn.so.9");
-  std::string message;
-  try {
-    cudnn::attention_library();
-  } catch (const Error& error) {
-    message = error.code() + ": " + error.what();
-  }
-  CHECK(message.starts_with("device_unavailable: cuDNN cannot be opened; tried /nowhere/libcudnn.so.9 ("));
-  CHECK(message.find("ZF_CUDNN names this file: correct it, set it to off, or unset it") != std::string::npos);
-  CHECK(code_of([] { numerics_fingerprint(kFirstGpu, CpuIsa::kGeneric); }) == "device_unavailable");
-  const FakeCudnn fake(ZF_FAKE_CUDNN);
-  const EnvironmentVariable there("ZF_CUDNN", ZF_FAKE_CUDNN);
-  CHECK(cudnn::open_default_library() != nullptr);
-  fake.set_cuda_version(12090);  // it would open another cuBLASLt, and end the process where there is none
-  CHECK(code_of([] { cudnn::open_default_library(); }) == "device_unavailable");
-  const std::array<std::string, 1> other{fake_nccl_file()};
-  CHECK(code_of([&] { cudnn::open_library(other); }) == "device_unavailable");
-  Machine9 m;
-  cudnn::Attention none(m.ctx, nullptr);
-  Calls calls(kShape);
-  CHECK(!none.run(calls.forward()));
-  CHECK(none.reason_against(calls.forward()) == "it is not there");
 }

@@ -17,7 +17,7 @@ export interface PreparedDataset extends PreparedTokens {
   dataset: Dataset;
 }
 
-/** What ranks read of a job's prepared datasets, and a summary of it. */
+/** Files of a job's prepared datasets that ranks read, with a summary. */
 export interface JoinedData {
   training_files: TrainingFile[];
   evaluation_files: EvaluationFile[];

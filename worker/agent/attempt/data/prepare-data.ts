@@ -21,7 +21,7 @@ import { runTask } from '../../supervisor/task-runner.js';
 import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from '../context.js';
 import { type JoinedData, joinData, type PreparedDataset } from './joined-data.js';
 
-/** What the ranks of a job read. Its files stay in the cache until their use ends. */
+/** Prepared data of a job for its ranks. The files stay in the cache until their use ends. */
 export interface PreparedData extends Omit<JoinedData, 'summary'> {
   use: CacheUse;
 }

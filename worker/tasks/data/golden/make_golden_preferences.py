@@ -91,7 +91,8 @@ def sequences(trainer, row, max_length):
 
 
 def refuse(warning):
-    """The golden file has only prompts whose tokens are the first of the whole text: otherwise TRL's ids are not those of a text."""
+    """The golden file has only prompts whose tokens are the first of the whole text: otherwise TRL's ids are not
+    those of a text."""
     raise SystemExit(warning)
 
 
