@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/quantized_values.h"
@@ -110,10 +112,12 @@ TEST_CASE("answer engine: a quantized model has the bits of the trainer's losses
 }
 
 TEST_CASE("answer engine: each parameter is set once, in any order and in pieces; memory is known before") {
-  for (const std::string family : {"llama", "gpt2", "mixtral", "quantized llama"}) {
-    INFO(family);
+  const std::pair<std::string, std::optional<QuantFormat>> models[] = {
+      {"llama", {}}, {"gpt2", {}}, {"mixtral", {}}, {"llama", QuantFormat::kInt8}};
+  for (const auto& [family, format] : models) {
+    CAPTURE(family + (format ? " from codes" : ""));
     ModelConfig config = config_of(family);
-    if (family == "quantized llama") config.quantization = QuantFormat::kInt8;
+    config.quantization = format;
     const auto weights = weights_of(config);
     EngineDriver straight(config, {4, 256});
     AnswerEngine engine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {4, 256});

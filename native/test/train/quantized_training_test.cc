@@ -19,8 +19,7 @@ using namespace zerofleet::test;
 namespace {
 
 void over_quantized_base(ModelConfig& model, QuantFormat format) {
-  model.adapter = AdapterConfig{
-      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w2", "c_attn"}, {"norm", "ln_f"}};
+  model.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, adapter_targets(model, 2), {"norm", "ln_f"}};
   model.quantization = format;
 }
 
