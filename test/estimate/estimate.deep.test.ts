@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
-import { estimateRank, feasibleWorldSizes, resolveSpec } from '../../job-document/index.js';
+import { architectureOf, estimateRank, feasibleWorldSizes, resolveSpec } from '../../job-document/index.js';
 import { fingerprint, type Trainer } from '../../native/js/index.js';
 import { closeWorld, connectWorld, tinyTokens } from '../../native/js/testing.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
@@ -18,9 +18,9 @@ function rangeOfActivations(spec: ResolvedJobSpec, estimated: number): [least: n
 
 /** Maximum bytes of an expert's operands in bf16; 0 for a model without experts, whose estimate is exact. */
 function expertOperands({ model: { config }, train }: ResolvedJobSpec): number {
-  if (config.model_type !== 'mixtral') return 0;
+  const { num_experts, hidden_size, intermediate_size } = architectureOf(config);
   const rows = train.micro_batch_size * train.sequence_length;
-  return 4 * rows * (config.hidden_size + config.intermediate_size);
+  return num_experts === 0 ? 0 : 4 * rows * (hidden_size + intermediate_size);
 }
 
 /** Compares what each rank of a world has allocated with the estimate. */

@@ -13,8 +13,14 @@ export function familyModels(type: ModelType, sizes: Fields = {}): Record<string
   const { models }: { models: Record<string, Fields> } = read(`families/${type}.json`);
   const known = new Set(fieldsOf(type).flatMap(({ name, aliases }) => [name, ...aliases]));
   const own = Object.fromEntries(Object.entries({ ...SIZES, ...sizes }).filter(([name]) => known.has(name)));
+  // A list of layers has their number.
+  const layers = ({ layer_types: types }: Fields) =>
+    Array.isArray(types) && { num_hidden_layers: types.length };
   return Object.fromEntries(
-    Object.entries(models).map(([name, fields]) => [name, { model_type: type, ...own, ...fields }]),
+    Object.entries(models).map(([name, fields]) => [
+      name,
+      { model_type: type, ...own, ...layers(fields), ...fields },
+    ]),
   );
 }
 

@@ -35,13 +35,21 @@ function watchSources(onChange) {
   };
 }
 
+/** Writes a generated file. @returns {Promise<boolean>} true if it has changed */
+async function isRewritten({ file, make }) {
+  const text = await make();
+  if (text === readFileSync(inRoot(file), 'utf8')) return false;
+  writeFileSync(inRoot(file), text);
+  return true;
+}
+
 /** @returns {Promise<boolean>} true if the contract has changed */
 async function updateContract() {
-  let changed = false;
-  for (const { file, make } of contractGenerators) {
-    const text = await make();
-    if (text === readFileSync(inRoot(file), 'utf8')) return changed;
-    writeFileSync(inRoot(file), text);
+  const [modelSchemas, ...others] = contractGenerators;
+  let changed = await isRewritten(modelSchemas);
+  // Each of the others follows from the one before, the first from files that a person writes, too.
+  for (const generator of others) {
+    if (!(await isRewritten(generator))) break;
     changed = true;
   }
   return changed;
