@@ -100,9 +100,13 @@ export const VARIANTS: Record<string, ModelConfig> = {
   },
 };
 
+/** llama.cpp has no window for these. It computes the same where a text fits into the window. */
+const WITHOUT_WINDOW: readonly string[] = ['mistral', 'phi3'];
+
 /** The first model of each family that llama.cpp computes. */
 export const FAMILIES = MODEL_TYPES.flatMap((type) => {
-  const config = firstModel(type, SIZES);
+  const first = firstModel(type, SIZES);
+  const config = WITHOUT_WINDOW.includes(type) ? { ...first, sliding_window: 100 } : first;
   const resolved = importConfig(config).config;
   return resolved && unsupportedModel(resolved) === null ? [[type, config]] : [];
 });
