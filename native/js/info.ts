@@ -49,7 +49,7 @@ export function watchGpu(uuid: string): () => number[] {
 
 /**
  * Measures how busy a GPU is. The function returns the share of the last second or less in which some kernel ran; null
- * where the driver does not measure it. Throws `device_unavailable`.
+ * where the driver does not measure it.
  */
 export function measureGpu(uuid: string): () => number | null {
   return native(() => addon().measureGpu(uuid));

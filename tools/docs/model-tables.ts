@@ -23,24 +23,37 @@ function tablesOf(types: readonly ModelType[]): ModelType[][] {
 
 const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ');
 
-const standard = ({ fallback }: FieldFact) => fallback ?? '**required**';
+/** A text about a field in each family that has it, grouped by the text. */
+function textsOf(name: string, types: readonly ModelType[], textOf: (fact: FieldFact) => string) {
+  const texts = types.flatMap((type) =>
+    fieldsOf(type).flatMap((fact) => (fact.name === name ? [{ type, text: textOf(fact) }] : [])),
+  );
+  return { isOfAll: texts.length === types.length, groups: [...groupBy(texts, ({ text }) => text)] };
+}
+
+function withFamilies(groups: ReturnType<typeof textsOf>['groups']): string {
+  return groups.map(([text, families]) => `${text} (${code(families.map(({ type }) => type))})`).join(', ');
+}
+
+/** The text, with the families where it differs among them. */
+function described(name: string, types: readonly ModelType[], textOf: (fact: FieldFact) => string): string {
+  const { groups } = textsOf(name, types, textOf);
+  return groups.length === 1 ? (groups[0]?.[0] ?? '') : withFamilies(groups);
+}
 
 /** The default of a field, with the families that have it unless all families of the table do. */
 function defaultsOf(name: string, types: readonly ModelType[]): string {
-  const defaults = types.flatMap((type) =>
-    fieldsOf(type).flatMap((fact) => (fact.name === name ? [{ type, text: standard(fact) }] : [])),
-  );
-  const groups = [...groupBy(defaults, ({ text }) => text)];
-  if (groups.length === 1 && defaults.length === types.length) return defaults[0]?.text ?? '';
-  return groups.map(([text, facts]) => `${text} (${code(facts.map(({ type }) => type))})`).join(', ');
+  const { isOfAll, groups } = textsOf(name, types, ({ fallback }) => fallback ?? '**required**');
+  return groups.length === 1 && isOfAll ? (groups[0]?.[0] ?? '') : withFamilies(groups);
 }
 
 function table(types: readonly ModelType[]): string {
   const facts = new Map(types.flatMap(fieldsOf).map((fact) => [fact.name, fact]));
-  const rows = [...facts.values()].map(
-    ({ name, aliases, type, schema }) =>
-      `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${schema.description ?? ''} |`,
-  );
+  const rows = [...facts.values()].map(({ name, aliases }) => {
+    const type = described(name, types, (fact) => fact.type);
+    const meaning = described(name, types, ({ schema }) => schema.description ?? '');
+    return `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${meaning} |`;
+  });
   return [`### ${code(types)}\n`, '| field | type | default | meaning |', '|---|---|---|---|', ...rows].join(
     '\n',
   );

@@ -52,7 +52,7 @@ const stateOption = () => choice('--state <state>', 'state of the parameter', ST
 async function list(context: Context, id: string): Promise<void> {
   const found = await collect(context.client.checkpoints.tensors(id));
   const rows = found.map(({ name, shape, states }) => [name, shape.join(' × '), states.join(', ')]);
-  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATE_NAMES'], rows, 'no tensors', context.width));
+  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors', context.width));
 }
 
 async function change(

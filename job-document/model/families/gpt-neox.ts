@@ -1,6 +1,5 @@
-import { LLAMA_TRAITS } from '../../../contracts/architecture.js';
-import { readRotaryShare, readScaling, readTheta, rotatedElements, scalingParams } from '../rope.js';
-import { everyLayer } from './decoder.js';
+import { readRotaryShare, readScaling, readTheta, rotatedElements } from '../rope.js';
+import { decoderArchitecture } from './decoder.js';
 import type { Family } from './family.js';
 import { GELU, readEvenHeads } from './gelu.js';
 import { ggufGelu } from './gguf.js';
@@ -94,33 +93,21 @@ export const GPT_NEOX: Family<'gpt_neox'> = {
   architecture(config) {
     const headDim = Math.floor(config.hidden_size / config.num_attention_heads);
     return {
-      ...LLAMA_TRAITS,
-      hidden_size: config.hidden_size,
-      intermediate_size: config.intermediate_size,
-      num_hidden_layers: config.num_hidden_layers,
-      num_attention_heads: config.num_attention_heads,
-      num_key_value_heads: config.num_attention_heads,
-      head_dim: headDim,
-      vocab_size: config.vocab_size,
-      max_position_embeddings: config.max_position_embeddings,
+      ...decoderArchitecture({
+        ...config,
+        num_key_value_heads: config.num_attention_heads,
+        head_dim: headDim,
+        rms_norm_eps: config.layer_norm_eps,
+        rope_theta: config.rotary_emb_base,
+      }),
       norm: 'layer',
-      norm_eps: config.layer_norm_eps,
-      rope_theta: config.rotary_emb_base,
-      rope_scaling: scalingParams(config.rope_scaling),
       rotary_dim: rotatedElements(headDim, config.rotary_pct),
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
       mlp_bias: true,
       qkv_by_head: true,
-      layer_windows: everyLayer(config, 0),
       mlp: config.hidden_act === 'gelu' ? 'gelu' : 'gelu_tanh',
-      tie_word_embeddings: config.tie_word_embeddings,
       parallel_residual: config.use_parallel_residual,
       embedding_dropout: config.hidden_dropout,
-      attention_dropout: config.attention_dropout,
       residual_dropout: config.hidden_dropout,
-      initializer_range: config.initializer_range,
-      residual_initializer_range: config.initializer_range,
     };
   },
 };

@@ -63,7 +63,7 @@ export class Detokenizer {
 
   /**
    * Moves all pending tokens except the last `kept` to the context.
-   * @param held characters at the end that were not returned
+   * @param numPending characters at the end that were not returned
    */
   private settle(kept: number, numPending: number): void {
     const moved = this.pending.splice(0, this.pending.length - kept);

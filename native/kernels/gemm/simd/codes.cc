@@ -58,19 +58,17 @@ struct Nf4Levels {
 /// A bfloat16 whose value is neither NaN nor subnormal: its rounding needs no check.
 struct PlainBf16 {};
 
-/// Rounded to T as dequantize() does it.
+/// Rounded to the type of the pointer as dequantize() does it.
+ZF_INLINE vf rounded(float*, vf values) { return values; }
+ZF_INLINE vf rounded(PlainBf16*, vf values) {
+  const vu bits = as_bits(values);
+  return from_bits((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
+}
 template <class T>
-ZF_INLINE vf rounded(vf values) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return values;
-  } else if constexpr (sizeof(T) == sizeof(PlainBf16)) {
-    const vu bits = as_bits(values);
-    return from_bits((bits + 0x7fffU + ((bits >> 16) & 1U)) & 0xffff0000U);
-  } else {
-    T elements[kLanes];
-    store(elements, values);
-    return load(elements);
-  }
+ZF_INLINE vf rounded(T*, vf values) {
+  T elements[kLanes];
+  store(elements, values);
+  return load(elements);
 }
 
 /// Calls body with a null pointer to the type whose rounding the elements of a matrix need.
@@ -126,7 +124,8 @@ void restore_words(const RestoreArgs& args) {
     for (int64_t row = 0; row < rows; ++row, codes += Levels::kRowBytes, target += kPanel) {
       const RowScales scales = kScalesOfK ? of_k(block.scales[row]) : columns;
       for (int i = 0; i < kPanel; i += kLanes)
-        store(reinterpret_cast<float*>(target) + i, rounded<T>(Levels::at(codes, i) * scales.values[i / kLanes]));
+        store(reinterpret_cast<float*>(target) + i,
+              rounded(static_cast<T*>(nullptr), Levels::at(codes, i) * scales.values[i / kLanes]));
     }
   });
 }
@@ -209,7 +208,7 @@ void multiply_words(const CodeProduct& product) {
     const uint8_t* codes = block.codes;
     for (int64_t row = 0; row < rows; ++row, codes += Levels::kRowBytes, ++a) {
       for (int i = 0; i < kPanel / kLanes; ++i) {
-        const vf word = rounded<T>(Levels::at(codes, i * kLanes) * scales.values[i]);
+        const vf word = rounded(static_cast<T*>(nullptr), Levels::at(codes, i * kLanes) * scales.values[i]);
         for (int r = 0; r < kRows; ++r) {
           const vf factor = from_bits(vu{} + a[r * product.a_row_stride]);
           sums.values[r][i] = fma(factor, word, sums.values[r][i]);
