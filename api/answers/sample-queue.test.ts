@@ -128,9 +128,18 @@ t.test('without a worker the wait times out, and no entry is left for a later wo
 
 t.test('an answer is waited for as long as a worker has the request', async (t) => {
   const { store, samples, take } = await open(t);
+  let checks = 0;
+  const { findSamples } = store;
+  store.findSamples = (ids) => {
+    checks += 1;
+    return findSamples(ids);
+  };
   const asked = call();
   const answer = samples.sample('default', payload(), asked);
   const { tell } = await take();
+  // A check in progress may have read the request before the worker took it.
+  const before = checks;
+  await until(async () => checks > before + 1);
   // The time runs out now, however long the worker took to come.
   asked.timeout_ms = 0;
   const later = (await store.now()) + 300;
