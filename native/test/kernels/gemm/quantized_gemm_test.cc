@@ -22,12 +22,12 @@ struct QuantizedCase {
   bool accumulate = false;
 };
 
-// Whole and broken blocks, panels and tiles; parts that end within a block; rows in several tasks; k in several passes.
+// Whole and broken blocks, panels and tiles; parts that end within a block; few rows, and rows in several tasks; k in
+// several passes.
 constexpr QuantizedCase kQuantizedCases[] = {
-    {1, 1, 1},           {3, 5, 7},        {33, 64, 64},           {65, 130, 33, 30},
-    {64, 256, 192},      {70, 33, 300, 2}, {17, 640, 515, 320},    {300, 66, 131, 0, true},
-    {20, 600, 70, 130},  {66, 4100, 48},   {5, 3000, 20, 0, true}, {600, 20, 260},
-    {40, 8200, 35, 4098}};
+    {1, 1, 1},          {2, 4500, 70},  {4, 200, 96},           {3, 5, 7},           {33, 64, 64},
+    {65, 130, 33, 30},  {64, 256, 192}, {70, 33, 300, 2},       {17, 640, 515, 320}, {300, 66, 131, 0, true},
+    {20, 600, 70, 130}, {66, 4100, 48}, {5, 3000, 20, 0, true}, {600, 20, 260},      {40, 8200, 35, 4098}};
 
 struct QuantizedOperands {
   QuantizedOperands(const Context& ctx, QuantFormat format, DType dtype, SourceRows rows, const QuantizedCase& shape) {
