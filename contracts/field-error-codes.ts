@@ -74,7 +74,7 @@ export const FIELD_ERROR_CATALOGUE = {
   dataset_has_preferences: 'The dataset has preferences, which the objective does not read.',
   dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
   early_stopping_missing: 'The field needs early stopping.',
-  ema_missing: 'The field needs an average of the weights.',
+  weights_missing: 'The job keeps no such weights.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
   checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',
   chat_template_missing: 'There are chats, but no chat template.',

@@ -18,7 +18,6 @@ export const SCOPES = [
 
 export * from './errors.js';
 export * from './field-error-codes.js';
-export * from './hub-uri.js';
 export * from './job-states.js';
 export * from './merge-patch.js';
 export * from './nearest-name.js';
@@ -26,5 +25,6 @@ export * from './object-keys.js';
 export * from './plain-text.js';
 export * from './projects.js';
 export * from './queue.js';
-export * from './s3-uri.js';
 export * from './trace-context.js';
+export * from './uris/hub-uri.js';
+export * from './uris/s3-uri.js';

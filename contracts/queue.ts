@@ -117,26 +117,6 @@ export type SampleMessage =
 /** An export among those of one checkpoint. */
 export type ExportKind = Required<ExportRequest>;
 
-/** Formats, dtypes and weights of exports, in the order in which programs list them. */
-export const EXPORT_FORMATS = [
-  'safetensors',
-  'peft',
-  'peft_folded',
-  'gguf',
-  'gguf_lora',
-  'deepspeed_universal',
-] as const satisfies readonly ExportKind['format'][];
-
-export const EXPORT_DTYPES = [
-  'bf16',
-  'fp16',
-  'fp32',
-  'q8_0',
-] as const satisfies readonly ExportKind['dtype'][];
-
-/** The weights as trained, or their average. */
-export const EXPORT_WEIGHTS = ['trained', 'ema'] as const satisfies readonly ExportKind['weights'][];
-
 /**
  * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests
  * for one export share one entry. The finished export is recorded beside the files, so that it outlives the entry.

@@ -1,15 +1,20 @@
 /** Training state as reported by ranks and agents: parameters, stored bytes, position. */
+import { VALUES } from './generated/job-defaults.js';
 
 /**
  * States that optimizers keep per parameter, all fp32, in the order in which a shard holds them; `master` is the
  * parameter itself. The set depends on the optimizer; a frozen parameter has `master` only, and the base under
  * adapters none.
  */
-export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
+export const STATE_NAMES = VALUES.TensorState;
 export type StateName = (typeof STATE_NAMES)[number];
 
+/** States of the size of weights: the parameter itself, and its average, which no update reads. */
+type WeightState = 'master' | 'ema';
 /** States that an optimizer's rule reads, besides the parameter itself. */
-export type Moment = Exclude<StateName, 'master' | 'ema'>;
+export type Moment = Exclude<StateName, WeightState>;
+
+export const isMoment = (state: StateName): state is Moment => state !== 'master' && state !== 'ema';
 
 export interface ParamRecord {
   name: string;

@@ -38,12 +38,18 @@ export * from './overrides.js';
 export * from './presets.js';
 export { resolveAdapter } from './resolve/adapter.js';
 export { samplesPerEpoch } from './resolve/data.js';
-export { checkWeights } from './resolve/ema.js';
 export { checkMultiple } from './resolve/expert-sets.js';
 export { type InitFrom, initFromOf } from './resolve/init/given-init.js';
 export type { CheckpointSource, InitSource } from './resolve/init/source.js';
 export { baseOf, modelsOf } from './resolve/models-of.js';
-export { momentsOf, OPTIMIZER_TYPES, type OptimizerType, resolveOptimizer } from './resolve/optimizer.js';
+export {
+  checkWeights,
+  extraStatesOf,
+  momentsOf,
+  OPTIMIZER_TYPES,
+  type OptimizerType,
+  resolveOptimizer,
+} from './resolve/optimizer.js';
 export { groupOf } from './resolve/param-groups.js';
 export { patchSpec } from './resolve/patch.js';
 export { DEFAULT_POOL } from './resolve/resources.js';

@@ -1,3 +1,4 @@
+import { frozen } from '../contracts/frozen.js';
 import type { components } from '../contracts/generated/openapi.js';
 import type { ResolvedModelConfig } from '../contracts/index.js';
 
@@ -83,9 +84,9 @@ const MIXTRAL_TINY: ResolvedModelConfig = {
 };
 
 /** Configurations of `model.preset`. */
-export const presets: Readonly<Record<PresetName, Readonly<ResolvedModelConfig>>> = {
+export const presets: Readonly<Record<PresetName, Readonly<ResolvedModelConfig>>> = frozen({
   'llama-tiny': LLAMA_TINY,
   'llama-small': LLAMA_SMALL,
   gpt2: GPT2,
   'mixtral-tiny': MIXTRAL_TINY,
-};
+});

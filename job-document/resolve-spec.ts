@@ -30,7 +30,6 @@ import {
   type SizedData,
   samplesPerEpoch,
 } from './resolve/data.js';
-import { checkWeights, resolveEma } from './resolve/ema.js';
 import { checkEarlyStopping, resolveEarlyStopping } from './resolve/evaluation/early-stopping.js';
 import { checkEvaluation, resolveEvaluation } from './resolve/evaluation/evaluation.js';
 import { resolveBase } from './resolve/init/base.js';
@@ -41,7 +40,7 @@ import type { InitSource } from './resolve/init/source.js';
 import { checkMixture } from './resolve/mixture.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
-import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
+import { checkOptimizer, checkWeights, resolveUpdate } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
 import { checkRanks, resolveResources } from './resolve/resources.js';
@@ -143,7 +142,7 @@ function resolveTranslated(
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
     ...checkEarlyStopping(resolved),
-    ...checkWeights(resolved, resolved.export.weights, '/export/weights'),
+    ...checkWeights(resolved.train, resolved.export.weights, '/export/weights'),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint, resolved),
@@ -175,7 +174,6 @@ function fillDefaults(
 ): ResolvedJobSpec {
   const {
     early_stopping,
-    ema,
     evaluation: given,
     adapter,
     objective,
@@ -206,13 +204,11 @@ function fillDefaults(
     model,
     data,
     train: {
-      ...train,
+      ...resolveUpdate(train),
       ...resolveBatch(spec.train, samples),
-      optimizer: resolveOptimizer(train.optimizer),
       lr_schedule: resolveLrSchedule(train.lr_schedule),
       loss_scale: resolveLossScale(train.loss_scale, precision),
       ...evaluation,
-      ...resolveEma(ema),
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
       ...preference,

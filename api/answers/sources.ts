@@ -55,9 +55,9 @@ export function uploadedModel(
 ): AnsweringModel {
   if (model_type === null)
     throw new ZerofleetError('model_not_found', `${id} is a tokenizer without weights; use a model`);
-  if (weights === 'ema') {
+  if (weights !== undefined && weights !== 'trained') {
     const message = 'an uploaded model has one set of weights; leave weights out';
-    throw invalidDocument([{ pointer: '/weights', code: 'ema_missing', message }]);
+    throw invalidDocument([{ pointer: '/weights', code: 'weights_missing', message }]);
   }
   return {
     source: { model_id: id },

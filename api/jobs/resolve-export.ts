@@ -46,7 +46,7 @@ export function resolveExport(
     const message = 'deepspeed_universal holds the whole state, which is fp32; leave dtype out';
     throw refused('/dtype', 'field_without_effect', message, 'fp32');
   }
-  if (weights === 'ema') {
+  if (weights !== undefined && weights !== 'trained') {
     const message = 'deepspeed_universal holds the state of the training; leave weights out';
     throw refused('/weights', 'field_without_effect', message, 'trained');
   }
@@ -75,7 +75,7 @@ function requireGguf(format: ExportKind['format'], spec: ResolvedJobSpec): void 
 
 /** @throws ZerofleetError `validation_failed` for weights that the job does not have */
 export function requireWeights(spec: ResolvedJobSpec, weights: ExportKind['weights'] = 'trained'): void {
-  const errors = checkWeights(spec, weights, '/weights');
+  const errors = checkWeights(spec.train, weights, '/weights');
   if (errors.length > 0) throw invalidDocument(errors);
 }
 

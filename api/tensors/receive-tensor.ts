@@ -6,6 +6,7 @@ import {
   type TensorValues,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { isMoment } from '../../contracts/state-records.js';
 import { BYTES_PER_ELEMENT } from '../../formats/checkpoint/shard-contents.js';
 import { parseSafetensorsHeader, safetensorsHeaderBytes } from '../../formats/safetensors/read-header.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
@@ -118,7 +119,7 @@ async function* wholeElements(pieces: AsyncIterable<Uint8Array>): AsyncGenerator
 /** @param bytes of whole elements, at a multiple of their size */
 function checkValues(bytes: Uint8Array, { name, state, precision }: ReplacedTensor): void {
   const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / BYTES_PER_ELEMENT);
-  const limit = state === 'master' || state === 'ema' ? LIMITS[precision] : LIMITS.fp32;
+  const limit = isMoment(state) ? LIMITS.fp32 : LIMITS[precision];
   const least = state === 'exp_avg_sq' || state === 'sum' ? 0 : -limit;
   // A NaN fails both comparisons.
   const bad = values.find((value) => !(value < limit && (value > least || value === 0)));

@@ -36,3 +36,26 @@ export const DEFAULTS_BY_TYPE = {
   LossScaleSpec: {"none":{},"static":{"initial_scale":65536},"dynamic":{"initial_scale":65536,"window":1000,"hysteresis":2,"consecutive_hysteresis":false,"min_scale":1}} satisfies Record<string, Partial<Schemas['LossScaleSpec']>>,
   ObjectiveSpec: {"sft":{},"dpo":{"beta":0.1,"label_smoothing":0,"reference":"initial"},"ipo":{"beta":0.1,"reference":"initial"},"orpo":{"beta":0.1},"kto":{"beta":0.1,"desirable_weight":1,"undesirable_weight":1,"reference":"initial"},"simpo":{"beta":2,"gamma":1}} satisfies Record<string, Partial<Schemas['ObjectiveSpec']>>,
 };
+
+/** Values of the schemas that list theirs. */
+export const VALUES = {
+  JobState: ["queued","provisioning","starting","running","recovering","pausing","paused","cancelling","cancelled","succeeded","failed"],
+  PresetName: ["llama-tiny","llama-small","gpt2","mixtral-tiny"],
+  Quantization: ["nf4","int8"],
+  Restore: ["full","weights","weights_16bit","continue"],
+  DatasetFormat: ["text","jsonl","tokens"],
+  Precision: ["bf16","fp16","fp32"],
+  ExportWeights: ["trained","ema"],
+  FailureCategory: ["user","data","oom","diverged","hardware","preempted","capacity","limit","internal"],
+  ModelType: ["gpt2","llama","mistral","qwen2","qwen3","mixtral","smollm3","granite","olmo2","olmo3","qwen3_moe","gemma3_text","gemma2","phi3","glm4","gpt_neox"],
+  EstimateDevice: ["cpu","cuda"],
+  InstructionSet: ["generic","avx2","avx512","avx512bf16"],
+  TensorState: ["master","exp_avg","exp_avg_sq","momentum_buffer","sum","ema"],
+  SweepState: ["running","paused","succeeded","failed","cancelled"],
+  SweepMethod: ["grid","random","successive_halving"],
+  SweepRunState: ["waiting","running","held","stopped","succeeded","failed","cancelled"],
+  ExportFormat: ["safetensors","peft","peft_folded","gguf","gguf_lora","deepspeed_universal"],
+  ExportDtype: ["bf16","fp16","fp32","q8_0"],
+  Scope: ["jobs:read","jobs:write","datasets","models","admin","operator"],
+  WebhookJobs: ["all","named"],
+} as const;

@@ -5435,7 +5435,7 @@ export interface components {
          */
         TensorName: string;
         /**
-         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer.
+         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer. A shard has them in this order.
          * @default master
          * @enum {string}
          */
@@ -6336,21 +6336,12 @@ export interface components {
         /** @description Files and their download URLs. */
         Download: {
             checkpoint_id: components["schemas"]["CheckpointId"];
-            /**
-             * @description Format of the export; null for the checkpoint.
-             * @enum {string|null}
-             */
-            format: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal" | null;
-            /**
-             * @description Dtype of the export; null for the checkpoint.
-             * @enum {string|null}
-             */
-            dtype: "bf16" | "fp16" | "fp32" | "q8_0" | null;
-            /**
-             * @description Weights of the export; null for the checkpoint.
-             * @enum {string|null}
-             */
-            weights: "trained" | "ema" | null;
+            /** @description Format of the export; null for the checkpoint. */
+            format: components["schemas"]["ExportFormat"] | null;
+            /** @description Dtype of the export; null for the checkpoint. */
+            dtype: components["schemas"]["ExportDtype"] | null;
+            /** @description Weights of the export; null for the checkpoint. */
+            weights: components["schemas"]["ExportWeights"] | null;
             /** @description The export has an event file of TensorBoard; null for the checkpoint. */
             tensorboard: boolean | null;
             state_digest: components["schemas"]["StateDigest"];

@@ -1,7 +1,7 @@
 /** EXPORT.json, the document that commits a folder as an export; written once, last. */
 
+import { VALUES } from '../../contracts/generated/job-defaults.js';
 import { ZerofleetError } from '../../contracts/index.js';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../contracts/queue.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
@@ -15,9 +15,9 @@ const ExportRecord = Type.Object(
     format_version: Type.Literal(1),
     checkpoint_id: Type.String(),
     job_id: Type.String(),
-    format: oneOf(EXPORT_FORMATS),
-    dtype: oneOf(EXPORT_DTYPES),
-    weights: oneOf(EXPORT_WEIGHTS),
+    format: oneOf(VALUES.ExportFormat),
+    dtype: oneOf(VALUES.ExportDtype),
+    weights: oneOf(VALUES.ExportWeights),
     tensorboard: Type.Boolean(),
     prefix: Type.String(),
     state_digest: Type.String(),

@@ -10,8 +10,9 @@
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average
- *                                                                    …-ema, with an event file …-tensorboard
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of other than
+ *                                                                    the trained weights …-<weights>, with an
+ *                                                                    event file …-tensorboard
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
  *     jobs/<job>/result.json

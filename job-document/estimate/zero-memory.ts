@@ -11,7 +11,7 @@ import {
 } from '../../contracts/shard-layout.js';
 import { addsLeaves, leafCount } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
-import { momentsOf } from '../resolve/optimizer.js';
+import { extraStatesOf } from '../resolve/optimizer.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 import type { EstimateDevice } from './sizes.js';
 
@@ -88,7 +88,7 @@ export function zeroMemory(
     shared_params: paramBytes(true),
     grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
     master: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
-    moments: blocks(trained, owned) * 4 * (momentsOf(train.optimizer).length + (train.ema ? 1 : 0)),
+    moments: blocks(trained, owned) * 4 * extraStatesOf(train).length,
     lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
     staging: staging(spec, trained) + (isElsewhere ? sumsInTransit(spec, trained) : 0),
   };

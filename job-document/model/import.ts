@@ -5,6 +5,8 @@
  * Source of names and defaults: models/<family>/configuration_<family>.py and modeling_rope_utils.py of
  * transformers 5.18, and the output of transformers 4.
  */
+
+import { frozen } from '../../contracts/frozen.js';
 import type {
   FieldError,
   FieldErrorCode,
@@ -44,7 +46,7 @@ export function importConfig(document: ModelConfig | Readonly<Record<string, unk
   const reader = new ConfigReader(document);
   readCommon(reader, family);
   const read = family.read(reader);
-  const config = withTokenIds(read, reader);
+  const config = frozen(withTokenIds(read, reader));
   reader.finish();
   const { errors, warnings } = reader;
   // A bad number would cause misleading errors of related fields.

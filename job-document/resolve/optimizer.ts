@@ -1,16 +1,22 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
-import type { Moment } from '../../contracts/state-records.js';
+import type { Moment, StateName } from '../../contracts/state-records.js';
 import { defaultsOf, fieldsOfType, filledByType, typesOf } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 
 type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
-type ResolvedOptimizer = ResolvedJobSpec['train']['optimizer'];
+type ResolvedTrain = ResolvedJobSpec['train'];
+type ResolvedOptimizer = ResolvedTrain['optimizer'];
 export type OptimizerType = ResolvedOptimizer['type'];
 
 /** All optimizers, as the schema of the document declares them. */
 export const OPTIMIZER_TYPES = typesOf('OptimizerSpec') as readonly OptimizerType[];
 
-/** Returns the optimizer states of each trained parameter besides its master weights. */
+/** Returns the states of each trained parameter besides its master weights. */
+export function extraStatesOf({ optimizer, ema }: Pick<ResolvedTrain, 'optimizer' | 'ema'>): StateName[] {
+  return [...momentsOf(optimizer), ...(ema ? (['ema'] as const) : [])];
+}
+
+/** Returns the states of each trained parameter that the optimizer's rule reads, besides its master weights. */
 export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
   switch (type) {
     case 'adamw':
@@ -24,6 +30,30 @@ export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | '
     case 'sgd':
       return momentum === 0 ? [] : ['momentum_buffer'];
   }
+}
+
+/** Resolves the sections of `train` that decide an update. */
+export function resolveUpdate<Given extends Pick<NonNullable<JobSpec['train']>, 'optimizer' | 'ema'>>({
+  optimizer,
+  ema,
+  ...train
+}: Given) {
+  return {
+    ...train,
+    optimizer: resolveOptimizer(optimizer),
+    ...(ema && { ema: { ...defaultsOf('EmaSpec'), ...ema } }),
+  };
+}
+
+/** Checks that a job has the weights that a field selects. @param pointer of the field */
+export function checkWeights(
+  train: Pick<ResolvedTrain, 'optimizer' | 'ema'>,
+  weights: ResolvedJobSpec['export']['weights'],
+  pointer: string,
+): FieldError[] {
+  if (weights === 'trained' || extraStatesOf(train).includes(weights)) return [];
+  const message = 'the job has no average of its weights, which train.ema keeps';
+  return [fieldError(pointer, 'weights_missing', message, 'trained')];
 }
 
 export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {

@@ -64,7 +64,7 @@ class OptimizerRun {
   static OptimizerOptions options_of(OptimizerType type, double ema_decay) {
     OptimizerOptions options;
     options.type = type;
-    options.ema_decay = ema_decay;
+    options.ema.decay = ema_decay;
     return options;
   }
   static double norm_of(const std::vector<double>& sums) {

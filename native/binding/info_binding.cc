@@ -19,6 +19,7 @@
 #include "zero/partition/digest.h"
 #include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
+#include "zero/step/zero_options.h"
 
 namespace zerofleet::binding {
 
@@ -67,7 +68,7 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
 Napi::Value state_names(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    const auto rule = make_optimizer_rule(from_object<OptimizerOptions>(info[0].As<Napi::Object>()));
+    const auto rule = make_optimizer_rule(from_object<UpdateOptions>(info[0].As<Napi::Object>()).optimizer);
     Napi::Array names = Napi::Array::New(env);
     for (const StateId state : rule->states()) names.Set(names.Length(), name_of(state));
     return names;

@@ -40,7 +40,7 @@ export type HalfDtype = 'bf16' | 'fp16';
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
 interface Addon {
   paramTable(model: object): RawParamInfo[];
-  stateNames(optimizer: object): StateName[];
+  stateNames(config: object): StateName[];
   fingerprint(device: DeviceKind, cpuIsa: string): string;
   gpus(): Gpu[];
   watchGpu(uuid: string): () => number[];

@@ -3,7 +3,7 @@ import type { Precision } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/state-records.js';
 import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
-import type { DeviceKind, OptimizerConfig } from './trainer-config.js';
+import type { DeviceKind, UpdateConfig } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 
@@ -17,9 +17,9 @@ export function paramTable(model: Architecture): ParamInfo[] {
   return native(() => addon().paramTable(model));
 }
 
-/** Returns the states that an optimizer keeps of each trained parameter, `master` first. Throws `invalid_argument`. */
-export function stateNames(optimizer: OptimizerConfig): StateName[] {
-  return native(() => addon().stateNames(optimizer));
+/** Returns the states that a training keeps of each trained parameter, `master` first. Throws `invalid_argument`. */
+export function stateNames(config: UpdateConfig): StateName[] {
+  return native(() => addon().stateNames(config));
 }
 
 /**

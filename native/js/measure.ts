@@ -17,7 +17,7 @@ interface GemmShape {
  */
 export function measureOptimizer(options: {
   optimizer: OptimizerConfig['type'];
-  ema_decay: OptimizerConfig['ema_decay'];
+  ema_decay: number;
   params: number;
   threads: number;
   repeats: number;

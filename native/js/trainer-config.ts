@@ -8,8 +8,6 @@ type Train = ResolvedJobSpec['train'];
 export type OptimizerConfig = Omit<Train['optimizer'], 'betas' | 'param_groups'> & {
   beta1?: number;
   beta2?: number;
-  /** Decay of the moving average of the master weights, for an optimizer of any type; 0: no average is kept. */
-  ema_decay: number;
 };
 
 type ParamGroupConfig = Omit<ResolvedParamGroup, 'lr'> & {
@@ -22,7 +20,6 @@ type OtherFields =
   | 'epochs'
   | 'steps'
   | 'optimizer'
-  | 'ema'
   | 'evaluation'
   | 'early_stopping'
   | 'adapter'
@@ -66,6 +63,12 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
   comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };
 }
 
+/** What decides an update, the averages included. */
+export type UpdateConfig = Pick<
+  TrainerConfig,
+  'optimizer' | 'ema' | 'gradient_clipping' | 'gradient_clipping_norm' | 'loss_scale'
+>;
+
 /** Fields that plainSettings() leaves to its caller. */
 type OwnFields =
   | 'model'
@@ -92,7 +95,7 @@ export function plainSettings(precision: Precision): Omit<TrainerConfig, OwnFiel
     precision,
     preference: null,
     data_seed: DataSpec.seed,
-    optimizer: { ...optimizer, ...adamw, beta1: betas[0], beta2: betas[1], ema_decay: 0 },
+    optimizer: { ...optimizer, ...adamw, beta1: betas[0], beta2: betas[1] },
     param_groups,
     lr_schedule: { ...LrScheduleSpec, type: 'constant' },
     loss_scale: { ...LossScaleSpec, ...DEFAULTS_BY_TYPE.LossScaleSpec[lossScale], type: lossScale },

@@ -3,6 +3,7 @@
  * of a request for a job, and most requests repeat a previous read. The cache keeps each job with a tag of its whole
  * record, which Redis compares on every read. So no result is older than the beginning of its read.
  */
+import { frozen } from '../../contracts/frozen.js';
 import type { Job } from '../../contracts/index.js';
 import type { CommandRunner } from '../core/command-runner.js';
 import { fromRecord, type RecordReply } from './record.js';
@@ -86,7 +87,7 @@ export class JobReader {
       return before.job;
     }
     const [flat, history] = record as RecordReply;
-    const job = freeze(fromRecord([flat, history]) as Job);
+    const job = frozen(fromRecord([flat, history]) as Job);
     const bytes = [...flat, ...history].reduce((sum, text) => sum + text.length, 0);
     this.keep(id, { tag, job, bytes });
     return job;
@@ -106,10 +107,4 @@ export class JobReader {
     this.bytes -= this.kept.get(id)?.bytes ?? 0;
     this.kept.delete(id);
   }
-}
-
-/** Freezes a cached value, which several callers share. */
-function freeze<T extends object>(value: T): T {
-  for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) freeze(part);
-  return Object.freeze(value);
 }

@@ -96,6 +96,13 @@ function reachable(name, schemas, found = new Set()) {
   return found;
 }
 
+/** TypeScript of the values of all named schemas of texts, in their order. */
+function renderValues(schemas) {
+  const lists = Object.entries(schemas).filter(([, { type, enum: values }]) => type === 'string' && values);
+  const lines = lists.map(([name, { enum: values }]) => `  ${name}: ${JSON.stringify(values)},\n`);
+  return `\n/** Values of the schemas that list theirs. */\nexport const VALUES = {\n${lines.join('')}} as const;\n`;
+}
+
 /** TypeScript of the defaults of all sections of the job document, from the bundled contract with its annotations. */
 export function renderDefaults({ components: { schemas } }) {
   const sections = [...reachable('JobSpec', schemas)]
@@ -116,5 +123,6 @@ export function renderDefaults({ components: { schemas } }) {
       'DEFAULTS_BY_TYPE',
       byType,
     ),
+    renderValues(schemas),
   ].join('');
 }

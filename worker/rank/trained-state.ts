@@ -22,5 +22,5 @@ export function trainedState(
     return { name, shape, numel, group, frozen, base, expert_set: setOf(name) };
   });
   const numBase = modelParams(architectureOf(spec.model.config)).length;
-  return { params, optimizer: type, states: core.stateNames(config.optimizer), num_base: numBase, sharding };
+  return { params, optimizer: type, states: core.stateNames(config), num_base: numBase, sharding };
 }

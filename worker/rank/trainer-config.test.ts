@@ -91,9 +91,9 @@ t.test('each optimizer with its own fields', async (t) => {
   }
 });
 
-t.test('the decay of the average is a field of the optimizer', async (t) => {
-  t.equal(configOf({}).optimizer.ema_decay, 0);
-  t.equal(configOf({ train: { ema: { decay: 0.75 } } }).optimizer.ema_decay, 0.75);
+t.test('the core gets the average of the document', async (t) => {
+  t.equal(configOf({}).ema, undefined);
+  t.same(configOf({ train: { ema: { decay: 0.75 } } }).ema, { decay: 0.75 });
 });
 
 t.test("a group's own rate is a factor of the peak", async (t) => {

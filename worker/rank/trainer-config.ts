@@ -6,7 +6,7 @@ import type { TrainerConfig } from '../shared/native/adapter.js';
 /** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data } = start.spec;
-  const { optimizer, objective, ema } = train;
+  const { optimizer, objective } = train;
   const [beta1, beta2] = optimizer.betas ?? [];
   return {
     ...train,
@@ -19,7 +19,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     threads: start.threads,
     preference: objective ?? null,
     data_seed: data.seed,
-    optimizer: { ...optimizer, beta1, beta2, ema_decay: ema?.decay ?? 0 },
+    optimizer: { ...optimizer, beta1, beta2 },
     param_groups: paramGroups(optimizer),
     zero,
     training_files: start.training_files.map(({ path, weight }) => ({ path, weight })),

@@ -56,21 +56,20 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
 }
 
 /** Settings that determine the states of a parameter. Arrays of the other states exist without an owner. */
-interface FakeTraining {
-  optimizer: Pick<TrainerConfig['optimizer'], 'type'> &
-    Partial<Pick<TrainerConfig['optimizer'], 'ema_decay'>>;
+interface FakeTraining extends Pick<TrainerConfig, 'ema'> {
+  optimizer: Pick<TrainerConfig['optimizer'], 'type'>;
   param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
 }
 
 const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
 
-export function fakeStateNames({ type, ema_decay = 0 }: FakeTraining['optimizer']): StateName[] {
-  return ['master', ...momentsOf({ type }), ...(ema_decay > 0 ? (['ema'] as const) : [])];
+export function fakeStateNames({ optimizer, ema }: Pick<FakeTraining, 'optimizer' | 'ema'>): StateName[] {
+  return ['master', ...momentsOf(optimizer), ...(ema ? (['ema'] as const) : [])];
 }
 
 /** Returns the states of one parameter; a group matches the whole name of a parameter here. */
 export function statesOf(training: FakeTraining, param: number): readonly StateName[] {
-  return isFrozen(training, param) ? ['master'] : fakeStateNames(training.optimizer);
+  return isFrozen(training, param) ? ['master'] : fakeStateNames(training);
 }
 
 function isFrozen({ param_groups }: FakeTraining, param: number): boolean {

@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import { type Moment, STATE_NAMES, type StateName } from '../../../contracts/state-records.js';
+import { isMoment, type Moment, STATE_NAMES, type StateName } from '../../../contracts/state-records.js';
 import type { OptimizerProgress, WeightTensor } from '../../../formats/models/weights.js';
 import type { TorchFile } from '../../../formats/torch-file/read.js';
 import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../job-document/index.js';
@@ -70,7 +70,7 @@ export class DeepSpeedCheckpoint {
     const stored = raw?.runs ?? universal.runs(tensors);
     const runs = runsOfParams(stored, tensors);
     const found = new Set(runs.map(({ state }) => state));
-    const states = STATE_NAMES.filter((name): name is Moment => name !== 'master' && found.has(name));
+    const states = STATE_NAMES.filter(isMoment).filter((name) => found.has(name));
     const known = new Set(runs.flatMap(({ state, param }) => (raw || state !== 'master' ? [param] : [])));
     const counted = new Set(universal.counted(tensors));
     const isTrained = ({ name }: ModelParam) => known.has(name) || counted.has(name);

@@ -69,7 +69,7 @@ t.test('exports of a checkpoint', async (t) => {
 
   await t.test('has the average of the weights only of a job that keeps one', async (t) => {
     t.match((await post({ weights: 'ema' })).json<Problem>(), {
-      errors: [{ pointer: '/weights', code: 'ema_missing', suggestion: 'trained' }],
+      errors: [{ pointer: '/weights', code: 'weights_missing', suggestion: 'trained' }],
     });
     const train = { steps: 10, sequence_length: 16, ema: { decay: 0.5 } };
     const averaged = await stack.createJob({ train, export: { weights: 'ema' } });

@@ -1,5 +1,5 @@
+import { VALUES } from '../../../contracts/generated/job-defaults.js';
 import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { type ExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../formats/checkpoint/layout.js';
 import type { JobStore } from '../../../state/index.js';
@@ -49,9 +49,9 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
 
 const KINDS: readonly ExportKind[] = [false, true].flatMap((tensorboard) => [
   { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained', tensorboard },
-  ...EXPORT_FORMATS.filter((format) => format !== 'deepspeed_universal').flatMap((format) =>
-    EXPORT_DTYPES.flatMap((dtype) =>
-      EXPORT_WEIGHTS.map((weights) => ({ format, dtype, weights, tensorboard })),
+  ...VALUES.ExportFormat.filter((format) => format !== 'deepspeed_universal').flatMap((format) =>
+    VALUES.ExportDtype.flatMap((dtype) =>
+      VALUES.ExportWeights.map((weights) => ({ format, dtype, weights, tensorboard })),
     ),
   ),
 ]);

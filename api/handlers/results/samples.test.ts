@@ -144,7 +144,7 @@ t.test('a sample of a checkpoint', async (t) => {
 
   t.test('the average of the weights requires a job that keeps one', async (t) => {
     const refused = (await sample({ prompt: 'to', weights: 'ema' })).json<Problem>();
-    t.match(refused, { status: 422, errors: [{ pointer: '/weights', code: 'ema_missing' }] });
+    t.match(refused, { status: 422, errors: [{ pointer: '/weights', code: 'weights_missing' }] });
   });
 
   t.test('messages require a job with a chat template', async (t) => {

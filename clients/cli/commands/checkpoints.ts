@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { VALUES } from '../../../contracts/generated/job-defaults.js';
 import type { CheckpointExport, ExportFile, ExportRequest } from '../../../contracts/index.js';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -40,9 +40,11 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .command('export')
     .summary('export the weights of a checkpoint in another format, and wait for it')
     .addArgument(new NamedArgument('checkpoint'))
-    .addOption(choice('--format <format>', 'file format', EXPORT_FORMATS).default('safetensors'))
-    .addOption(choice('--dtype <dtype>', 'dtype of the weights', EXPORT_DTYPES))
-    .addOption(choice('--weights <weights>', 'the weights as trained, or their average', EXPORT_WEIGHTS))
+    .addOption(choice('--format <format>', 'file format', VALUES.ExportFormat).default('safetensors'))
+    .addOption(choice('--dtype <dtype>', 'dtype of the weights', VALUES.ExportDtype))
+    .addOption(
+      choice('--weights <weights>', 'the weights as trained, or their average', VALUES.ExportWeights),
+    )
     .option('--tensorboard', 'with the metrics of the training, as an event file of TensorBoard')
     .action(run(exportCheckpoint));
 }
@@ -87,7 +89,7 @@ async function exportCheckpoint(context: Context, id: string, request: ExportReq
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
   context.show(done, () => `${done.prefix}\n${fileTable(done.files, context.width)}`);
   const { format, dtype, weights, tensorboard } = done;
-  const kind = `--format ${format} --dtype ${dtype}${weights === 'ema' ? ' --weights ema' : ''}${tensorboard ? ' --tensorboard' : ''}`;
+  const kind = `--format ${format} --dtype ${dtype}${weights === 'trained' ? '' : ` --weights ${weights}`}${tensorboard ? ' --tensorboard' : ''}`;
   context.note(`fetch it with: zerofleet download ${id} ${kind}`);
 }
 

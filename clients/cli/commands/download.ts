@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { VALUES } from '../../../contracts/generated/job-defaults.js';
 import type { Download, DownloadRequest, ExportRequest } from '../../../contracts/index.js';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { bytes } from '../../text/numbers.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -9,9 +9,9 @@ import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 
 export interface ExportOptions {
-  format?: (typeof EXPORT_FORMATS)[number];
-  dtype?: (typeof EXPORT_DTYPES)[number];
-  weights?: (typeof EXPORT_WEIGHTS)[number];
+  format?: (typeof VALUES.ExportFormat)[number];
+  dtype?: (typeof VALUES.ExportDtype)[number];
+  weights?: (typeof VALUES.ExportWeights)[number];
   tensorboard?: boolean;
 }
 
@@ -31,9 +31,11 @@ export function addDownloadCommand(program: Command, run: Run): void {
       ),
     )
     .option('-o, --output <dir>', 'output folder; default: named after the id')
-    .addOption(choice('--format <format>', 'format of an export', EXPORT_FORMATS))
-    .addOption(choice('--dtype <dtype>', 'dtype of its weights', EXPORT_DTYPES))
-    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', EXPORT_WEIGHTS))
+    .addOption(choice('--format <format>', 'format of an export', VALUES.ExportFormat))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', VALUES.ExportDtype))
+    .addOption(
+      choice('--weights <weights>', 'its weights: as trained, or their average', VALUES.ExportWeights),
+    )
     .option('--tensorboard', 'the export with an event file of TensorBoard')
     .option('--via-api', 'fetch files through the API instead of directly from S3')
     .action(run(download));

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
+import { VALUES } from '../../../contracts/generated/job-defaults.js';
 import { type HubUri, parseHubUri } from '../../../contracts/index.js';
-import { EXPORT_DTYPES, EXPORT_FORMATS, EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { modelCard } from '../model-card.js';
@@ -29,9 +29,11 @@ export function addPushCommand(program: Command, run: Run): void {
     .option('--private', 'create a private repository')
     .option('-m, --message <text>', 'title of the commit')
     .option('-o, --output <dir>', 'keep the downloaded files here; default: a temporary folder')
-    .addOption(choice('--format <format>', 'format of an export', EXPORT_FORMATS))
-    .addOption(choice('--dtype <dtype>', 'dtype of its weights', EXPORT_DTYPES))
-    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', EXPORT_WEIGHTS))
+    .addOption(choice('--format <format>', 'format of an export', VALUES.ExportFormat))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', VALUES.ExportDtype))
+    .addOption(
+      choice('--weights <weights>', 'its weights: as trained, or their average', VALUES.ExportWeights),
+    )
     .action(run(push));
 }
 

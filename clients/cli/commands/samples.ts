@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { VALUES } from '../../../contracts/generated/job-defaults.js';
 import type { ChatMessage, Sample, SampleRequest } from '../../../contracts/index.js';
-import { EXPORT_WEIGHTS } from '../../../contracts/queue.js';
 import type { Context, Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number, several } from './arguments.js';
@@ -43,7 +43,9 @@ export function addSampleCommands(program: Command, run: Run): void {
       )
       .option('--stop <text>', 'a text that ends the answer; may be repeated', several)
       .option('--seed <count>', 'the same seed gives the same text', count)
-      .addOption(choice('--weights <weights>', 'the weights as trained, or their average', EXPORT_WEIGHTS));
+      .addOption(
+        choice('--weights <weights>', 'the weights as trained, or their average', VALUES.ExportWeights),
+      );
 }
 
 interface SampleOptions {
@@ -55,7 +57,7 @@ interface SampleOptions {
   frequencyPenalty?: number;
   stop?: string[];
   seed?: number;
-  weights?: (typeof EXPORT_WEIGHTS)[number];
+  weights?: (typeof VALUES.ExportWeights)[number];
 }
 
 type Drawing = Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>;

@@ -3453,11 +3453,11 @@ class DownloadFile(TypedDict):
 class Download(TypedDict):
     """Files and their download URLs."""
     checkpoint_id: CheckpointId
-    format: Optional[Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]]
+    format: Optional[ExportFormat]
     """Format of the export; null for the checkpoint."""
-    dtype: Optional[Literal["bf16", "fp16", "fp32", "q8_0"]]
+    dtype: Optional[ExportDtype]
     """Dtype of the export; null for the checkpoint."""
-    weights: Optional[Literal["trained", "ema"]]
+    weights: Optional[ExportWeights]
     """Weights of the export; null for the checkpoint."""
     tensorboard: Optional[bool]
     """The export has an event file of TensorBoard; null for the checkpoint."""
@@ -4540,7 +4540,8 @@ TensorName = str
 """Name of a parameter."""
 
 TensorState = Literal["master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"]
-"""`master`: the fp32 weights; `ema`: their average; the others: states of the optimizer."""
+"""`master`: the fp32 weights; `ema`: their average; the others: states of the optimizer. A shard
+has them in this order."""
 
 ShareId = str
 """Identifier of a share. It is not secret."""

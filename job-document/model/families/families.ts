@@ -1,4 +1,5 @@
 import type { Architecture } from '../../../contracts/architecture.js';
+import { frozen } from '../../../contracts/frozen.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { ParamNames } from '../parts.js';
 import type { Family, ModelType } from './family.js';
@@ -51,9 +52,16 @@ export function familyOf({ model_type }: Pick<ResolvedModelConfig, 'model_type'>
   return FAMILIES[model_type] as Family;
 }
 
+/** Of configurations that cannot change, such as those of importConfig(): a request needs them often. */
+const architectures = new WeakMap<ResolvedModelConfig, Architecture>();
+
 export function architectureOf(config: ResolvedModelConfig): Architecture {
+  const known = architectures.get(config);
+  if (known !== undefined) return known;
   const { params, architecture } = familyOf(config);
-  return { ...architecture(config), naming: params.naming };
+  const made = frozen({ ...architecture(config), naming: params.naming });
+  if (Object.isFrozen(config)) architectures.set(config, made);
+  return made;
 }
 
 const NAMINGS = new Map(Object.values(FAMILIES).map(({ params }) => [params.naming, params]));

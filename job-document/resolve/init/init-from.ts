@@ -2,6 +2,7 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
 import { architectureOf } from '../../model/families/families.js';
+import { extraStatesOf } from '../optimizer.js';
 import { frozenDifference, splitParams } from '../param-groups.js';
 import type { InitFrom } from './given-init.js';
 import { checkInitModel } from './init-model.js';
@@ -121,9 +122,8 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
 }
 
 /** Names the states of an optimizer, for messages and comparisons. */
-function statesText({ train: { optimizer, ema } }: ResolvedJobSpec): string {
-  const type = optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without momentum' : optimizer.type;
-  return ema === undefined ? type : `${type} and an average of the weights`;
+function statesText({ train }: ResolvedJobSpec): string {
+  return `${train.optimizer.type} (${extraStatesOf(train).join(', ') || 'no states'})`;
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {

@@ -199,7 +199,7 @@ export const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   [longrope(512), { 'model.rope_scaling.short_factor': [1, 2, 3, 4, 5, 6] }],
   [longrope(16), { 'model.rope_scaling.long_factor': [1, 2, 3, 4, 5, 6] }],
   [{ 'lr_schedule.type': 'wsd', 'lr_schedule.decay_steps': 2 }, { 'lr_schedule.decay_steps': 1 }],
-  [{ 'optimizer.ema_decay': 0.5 }, { 'optimizer.ema_decay': 0.75 }],
+  [{ ema: { decay: 0.5 } }, { 'ema.decay': 0.75 }],
   [optimizer('sgd'), { 'optimizer.momentum': 0.5, 'optimizer.dampening': 0.5, 'optimizer.nesterov': true }],
   [optimizer('adagrad'), { 'optimizer.lr_decay': 0.5, 'optimizer.initial_accumulator_value': 0.1 }],
   [

@@ -125,8 +125,8 @@ void plain_update(const OptimizerOptions& options, const PlainUpdate& update, Pl
 }
 
 void plain_average(const OptimizerOptions& options, std::int64_t step, PlainTensor& tensor) {
-  if (options.ema_decay == 0) return;
-  const float weight = narrow(1 - options.ema_decay);
+  if (options.ema.decay == 0) return;
+  const float weight = narrow(1 - options.ema.decay);
   tensor.ema.resize(tensor.master.size());
   for (std::size_t i = 0; i < tensor.ema.size(); ++i) {
     const float moved = tensor.ema[i] + (tensor.master[i] - tensor.ema[i]) * weight;

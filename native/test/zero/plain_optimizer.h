@@ -10,7 +10,7 @@ namespace zerofleet::test {
 /// Values of a parameter. The contents of `first` and `second` depend on the optimizer; see state_ids().
 struct PlainTensor {
   std::vector<float> master, first, second;
-  std::vector<float> ema;   // empty without ema_decay
+  std::vector<float> ema;   // empty without ema.decay
   std::vector<float> grad;  // summed over the leaves
 };
 

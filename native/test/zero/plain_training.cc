@@ -62,7 +62,7 @@ PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions&
     tensor.grad.resize(tensor.master.size());
     if (num_states >= 1) tensor.first.assign(tensor.master.size(), initial);
     if (num_states >= 2) tensor.second.assign(tensor.master.size(), initial);
-    if (options.optimizer.ema_decay > 0) tensor.ema.assign(tensor.master.size(), 0.0F);
+    if (options.optimizer.ema.decay > 0) tensor.ema.assign(tensor.master.size(), 0.0F);
   }
 }
 

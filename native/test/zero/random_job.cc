@@ -116,7 +116,7 @@ void draw_optimizer(RandomJob& job, Draws& draws) {
   o.nesterov = o.momentum > 0 && o.dampening == 0 && draws.one_in(2);
   o.lr_decay = draws.one_in(2) ? 0.1 : 0;
   o.initial_accumulator_value = draws.one_in(2) ? 0.5 : 0;
-  o.ema_decay = draws.one_in(3) ? 0.75 : 0;
+  o.ema.decay = draws.one_in(3) ? 0.75 : 0;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ BiasCorrection bias_correction_from_name(std::string_view name) {
 
 void validate(const OptimizerOptions& options) {
   require_field(is_at_least_zero(options.weight_decay), options, "weight_decay must be a number that is not negative");
-  require_field(options.ema_decay >= 0 && options.ema_decay < 1, options, "ema_decay must be in [0, 1)");
+  require_field(options.ema.decay >= 0 && options.ema.decay < 1, options, "ema.decay must be in [0, 1)");
   const unsigned constants = kConstants[static_cast<std::size_t>(options.type)];
   if ((constants & kBetas) != 0) validate_betas(options);
   if ((constants & kEps) != 0) validate_eps(options);

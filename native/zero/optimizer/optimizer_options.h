@@ -32,6 +32,16 @@ OptimizerType optimizer_type_from_name(std::string_view name);
 /// Returns the correction of "update", "step_size" or "none". Throws Error{"invalid_argument"} for other names.
 BiasCorrection bias_correction_from_name(std::string_view name);
 
+/// Exponential moving average of the master weights.
+struct EmaOptions {
+  double decay = 0;  // share of the average that an update keeps; 0: no average
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("decay", decay);
+  }
+};
+
 /// Type and constants of an optimizer. Constants of other types are ignored. The learning rate is given per step. Rate
 /// and weight decay may differ between parameter groups.
 struct OptimizerOptions {
@@ -48,7 +58,7 @@ struct OptimizerOptions {
   double min_coeff = 0.01;  // lamb: bounds of the trust ratio
   double max_coeff = 10;
   BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
-  double ema_decay = 0;                                      // of the average of the master; 0: no average
+  EmaOptions ema;                                            // of the master; a section of its own in settings
 
   template <class Fields>
   void fields(Fields& field) {
@@ -65,7 +75,6 @@ struct OptimizerOptions {
     field.if_present("min_coeff", min_coeff);
     field.if_present("max_coeff", max_coeff);
     field.if_present("bias_correction", bias_correction, bias_correction_from_name);
-    field("ema_decay", ema_decay);
   }
 };
 

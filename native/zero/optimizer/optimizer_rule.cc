@@ -9,8 +9,9 @@ namespace zerofleet {
 namespace {
 
 // By StateId.
-constexpr std::array<const char*, kMaxStates> kStateNames{"master",          "exp_avg", "exp_avg_sq",
-                                                          "momentum_buffer", "sum",     "ema"};
+#define ZF_NAME(id, name) name,
+constexpr std::array<const char*, kMaxStates> kStateNames{ZF_STATES(ZF_NAME)};
+#undef ZF_NAME
 
 }  // namespace
 

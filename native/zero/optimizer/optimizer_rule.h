@@ -14,12 +14,25 @@
 
 namespace zerofleet {
 
-/// States of the optimizers. Values are part of the state digest: never renumber them.
-enum class StateId : std::uint8_t { kMaster = 0, kExpAvg = 1, kExpAvgSq = 2, kMomentumBuffer = 3, kSum = 4, kEma = 5 };
+/// States of the optimizers, and their names. Their order is part of the state digest: append only.
+#define ZF_STATES(X)                    \
+  X(kMaster, "master")                  \
+  X(kExpAvg, "exp_avg")                 \
+  X(kExpAvgSq, "exp_avg_sq")            \
+  X(kMomentumBuffer, "momentum_buffer") \
+  X(kSum, "sum")                        \
+  X(kEma, "ema")
 
-inline constexpr std::size_t kMaxStates = 6;
+enum class StateId : std::uint8_t {
+#define ZF_ID(id, name) id,
+  ZF_STATES(ZF_ID)
+#undef ZF_ID
+};
 
-/// "master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"
+#define ZF_COUNT(id, name) +1
+inline constexpr std::size_t kMaxStates = 0 ZF_STATES(ZF_COUNT);
+#undef ZF_COUNT
+
 const char* name_of(StateId state);
 /// Throws Error{"invalid_argument"} for another name.
 StateId state_from_name(std::string_view name);

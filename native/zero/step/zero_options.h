@@ -46,6 +46,7 @@ struct UpdateOptions {
   template <class Fields>
   void fields(Fields& field) {
     field("optimizer", optimizer);
+    field.if_present("ema", optimizer.ema);
     field("gradient_clipping", gradient_clipping);
     field("gradient_clipping_norm", gradient_clipping_norm, {{"l2", NormKind::kL2}, {"max", NormKind::kMax}});
     field("loss_scale", loss_scale);

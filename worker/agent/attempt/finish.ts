@@ -62,8 +62,9 @@ async function runExport(
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype, weights, tensorboard } = job.spec.export;
-  const noun = weights === 'ema' ? 'the average at step' : 'step';
-  logs.message(`training is complete; exporting ${noun} ${checkpoint.step} as ${format}, ${dtype}`);
+  logs.message(
+    `training is complete; exporting the ${weights} weights of step ${checkpoint.step} as ${format}, ${dtype}`,
+  );
   const prefix = exportPrefix(job.id, checkpoint.step);
   const exported = await runTask(
     deps.processes,

@@ -56,7 +56,9 @@ const SHAPES = {
 
 function specOf(model: keyof typeof SHAPES, bucketBytes = 16 * MIB): TrainableJobSpec {
   const spec = testSpec();
-  Object.assign(spec.model.config, { ...SHAPES[model], head_dim: 128, tie_word_embeddings: false });
+  Object.assign(spec.model, {
+    config: { ...spec.model.config, ...SHAPES[model], head_dim: 128, tie_word_embeddings: false },
+  });
   Object.assign(spec.zero, { bucket_bytes: bucketBytes });
   return spec;
 }

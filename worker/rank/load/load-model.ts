@@ -1,4 +1,5 @@
 import type { ModelLoad, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
+import { isMoment } from '../../../contracts/state-records.js';
 import { statesOf } from '../../../formats/checkpoint/shard-contents.js';
 import {
   checkParams,
@@ -62,8 +63,9 @@ function loadPiece(
   bytes: Uint8Array,
 ): void {
   trainer.load(state, param, begin, bytes);
-  const isAveraged = source.restore !== 'weights' && states.includes('ema') && !params[param]?.frozen;
-  if (state === 'master' && isAveraged) trainer.load('ema', param, begin, bytes);
+  if (state !== 'master' || source.restore === 'weights' || params[param]?.frozen) return;
+  const averages = states.filter((name) => name !== 'master' && !isMoment(name));
+  for (const average of averages) trainer.load(average, param, begin, bytes);
 }
 
 /**
@@ -76,7 +78,9 @@ function wantedElements(
 ): WantedElements[] {
   const owned = trainer.slices();
   const wanted =
-    source.restore === 'weights' ? (['master'] as const) : state.states.filter((name) => name !== 'ema');
+    source.restore === 'weights'
+      ? (['master'] as const)
+      : state.states.filter((name) => name === 'master' || isMoment(name));
   return owned.flatMap(({ param: index, begin, end }) => {
     const param = state.params[index];
     if (!param || !stored.has(param)) return [];

@@ -75,8 +75,8 @@ export interface NativeCore {
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
   paramTable(model: Architecture): ParamInfo[];
-  /** States that an optimizer keeps of a trained parameter, `master` first. */
-  stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
+  /** States that a training keeps of a trained parameter, `master` first. */
+  stateNames(config: TrainerConfig): StateName[];
   /** Sharding of a job's state. */
   sharding(zero: ResolvedJobSpec['zero']): Sharding;
   /** Numerics fingerprint of a rank on this machine. */

@@ -34,7 +34,7 @@ async function exported(
   const params = stored.params.map((param, i) => ({ ...param, name: NAMES[i] as string }));
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest({ ...stored, params }));
   const spec = testSpec({ train: { adapter: { modules_to_save: ['embed_tokens'], ...adapter } } });
-  Object.assign(spec.model.config, { tie_word_embeddings: tieWordEmbeddings });
+  Object.assign(spec.model, { config: { ...spec.model.config, tie_word_embeddings: tieWordEmbeddings } });
   const { prefix } = await exportPeft(objects, fakeCore(), {
     kind: 'export',
     object_store: { url: objects.url, s3_endpoint: null },

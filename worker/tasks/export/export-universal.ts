@@ -9,7 +9,7 @@
  *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups, loss scaler
  *     global_step<n>_universal/mp_rank_00_model_states.pt   weights in the module's dtype, and counters
  */
-import type { StateName } from '../../../contracts/rank-protocol.js';
+import { isMoment, type StateName } from '../../../contracts/state-records.js';
 import { statesOf } from '../../../formats/checkpoint/shard-contents.js';
 import type { TorchValue } from '../../../formats/torch-file/values.js';
 import { inMemory, TorchFileWriter } from '../../../formats/torch-file/write.js';
@@ -85,7 +85,7 @@ async function putParams(
 ): Promise<void> {
   const { states, optimizer_steps } = checkpoint.manifest;
   for (const state of states) {
-    if (state === 'ema') continue; // DeepSpeed has none
+    if (state !== 'master' && !isMoment(state)) continue; // DeepSpeed has no average
     for (const tensor of tensors) {
       const { name, shape, params } = tensor;
       if (!params.every((param) => statesOf(param, states).includes(state))) continue;

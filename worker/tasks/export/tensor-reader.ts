@@ -24,7 +24,7 @@ export function weightsState(
 ): (param: string) => StateName {
   if (weights === 'trained' || manifest.optimizer_steps === 0) return () => 'master';
   const frozen = new Set(manifest.params.filter((param) => param.frozen).map(({ name }) => name));
-  return (param) => (frozen.has(param) ? 'master' : 'ema');
+  return (param) => (frozen.has(param) ? 'master' : weights);
 }
 
 /** Reads whole parameters of a checkpoint in pieces, verified, with constant memory. */

@@ -73,7 +73,7 @@ function Export({ exported }: { exported: CheckpointExport }) {
   const name = [
     format,
     dtype,
-    ...(weights === 'ema' ? ['average'] : []),
+    ...(weights === 'trained' ? [] : [weights]),
     ...(tensorboard ? ['with TensorBoard file'] : []),
   ].join(' ');
   return (

@@ -39,10 +39,10 @@ std::vector<OptimizerOptions> all_forms() {
   form.nesterov = false;
   form.momentum = 0;
   forms.push_back(form);
-  form.ema_decay = 0.75;
+  form.ema.decay = 0.75;
   forms.push_back(form);
   form = {};
-  form.ema_decay = 0.75;
+  form.ema.decay = 0.75;
   forms.push_back(form);
   form.type = OptimizerType::kLamb;
   forms.push_back(form);
@@ -85,7 +85,7 @@ PlainTensor plain_result(const OptimizerOptions& options, const OptimizerRule& r
   PlainTensor tensor;
   for (const float value : initial_numbers()) tensor.master.push_back(rounded(value, dtypes.master));
   auto states = rule.states().subspan(1);
-  if (options.ema_decay > 0) {
+  if (options.ema.decay > 0) {
     tensor.ema.assign(tensor.master.size(), 0.0F);
     states = states.first(states.size() - 1);
   }

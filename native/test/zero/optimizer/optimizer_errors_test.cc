@@ -199,8 +199,8 @@ TEST_CASE("optimizer options out of their range are refused by the field's name"
   for (const auto type : kOptimizerTypes) {
     CHECK(message_of([](O&) {}, type) == "none");
     check(type, "weight_decay", [](O& o) { o.weight_decay = -0.1; });
-    check(type, "ema_decay", [](O& o) { o.ema_decay = 1; });
-    check(type, "ema_decay", [](O& o) { o.ema_decay = -0.1; });
+    check(type, "ema.decay", [](O& o) { o.ema.decay = 1; });
+    check(type, "ema.decay", [](O& o) { o.ema.decay = -0.1; });
     check(type, "weight_decay", [](O& o) { o.weight_decay = std::numeric_limits<double>::quiet_NaN(); });
   }
   for (const auto type : {kAdamW, kAdam, kLamb, kLion}) {
@@ -241,7 +241,7 @@ TEST_CASE("optimizers and their states have names, and keep the states that they
   CHECK(states_of("adagrad") == std::vector{kMaster, kSum});
   CHECK(states_of("sgd") == std::vector{kMaster, kMomentumBuffer});
   CHECK(states_of("sgd", [](OptimizerOptions& o) { o.momentum = 0; }) == std::vector{kMaster});
-  const auto with_ema = [](OptimizerOptions& o) { o.ema_decay = 0.5; };
+  const auto with_ema = [](OptimizerOptions& o) { o.ema.decay = 0.5; };
   CHECK(states_of("adamw", with_ema) == std::vector{kMaster, kExpAvg, kExpAvgSq, kEma});
   CHECK(states_of("sgd", with_ema) == std::vector{kMaster, kMomentumBuffer, kEma});
   CHECK(code_of([] { optimizer_type_from_name("adafactor"); }) == "invalid_argument");

@@ -56,7 +56,7 @@ struct Case {
     take("initial_accumulator_value", o.initial_accumulator_value);
     take("min_coeff", o.min_coeff);
     take("max_coeff", o.max_coeff);
-    take("ema_decay", o.ema_decay);
+    take("ema_decay", o.ema.decay);
     o.nesterov = has("nesterov") && numbers("nesterov").at(0) != 0;
     if (name == "lamb_step_size") o.bias_correction = BiasCorrection::kStepSize;
     if (name == "lamb_uncorrected") o.bias_correction = BiasCorrection::kNone;

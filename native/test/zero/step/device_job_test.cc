@@ -95,7 +95,7 @@ TEST_CASE(
   half.options.param_dtype = half.options.reduce_dtype = DType::kF16;
   half.options.loss_scale.type = LossScaleType::kStatic;
   half.options.loss_scale.initial_scale = 256;
-  half.options.optimizer.ema_decay = 0.75;
+  half.options.optimizer.ema.decay = 0.75;
   check_every_device(half);
   half.options.offload = Offload::kCpu;
   half.options.master_dtype = DType::kF16;

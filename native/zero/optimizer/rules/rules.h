@@ -18,9 +18,6 @@ namespace zerofleet {
 ZF_OPTIMIZERS(ZF_MAKE)
 #undef ZF_MAKE
 
-/// Adds a state to a rule: an exponential moving average of the master.
-std::unique_ptr<OptimizerRule> make_ema_rule(std::unique_ptr<OptimizerRule> rule, double decay);
-
 /// Converts segments for the kernels; states[i] of a kernel is the i-th of `states`.
 std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments, const UpdateScalars& scalars,
                                               std::initializer_list<StateId> states);

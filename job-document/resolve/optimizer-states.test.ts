@@ -18,7 +18,7 @@ t.test('the default decay; without the section there is no average', async (t) =
 
 t.test('the export of an average that the job does not keep is refused', async (t) => {
   t.match(resolve({ train, export: { weights: 'ema' } }).errors, [
-    { pointer: '/export/weights', code: 'ema_missing', suggestion: 'trained', message: /train\.ema/ },
+    { pointer: '/export/weights', code: 'weights_missing', suggestion: 'trained', message: /train\.ema/ },
   ]);
 });
 
