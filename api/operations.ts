@@ -14,6 +14,8 @@ export interface Operation {
   /** Media types that its body may have; empty if it reads none. */
   mediaTypes: readonly string[];
   bodyRequired: boolean;
+  /** True if its answers are JSON documents, neither files nor streams. */
+  isJson: boolean;
   /** True if it is mutating and goes into the audit log. */
   isAudited: boolean;
   /** True if it takes an `Idempotency-Key`. */
@@ -29,6 +31,7 @@ interface OperationDocument {
   'x-shared'?: boolean;
   parameters?: { $ref?: string }[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
+  responses: Record<string, { content?: Record<string, unknown> }>;
 }
 
 type SchemaErrors = (value: unknown) => FieldError[];
@@ -78,6 +81,7 @@ export function loadContract(): Contract {
         scopes: scopesOf(operation.operationId, operation.security ?? document.security ?? []),
         mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
         bodyRequired: operation.requestBody?.required ?? false,
+        isJson: answersJson(operation),
         isAudited: method !== 'get' && operation['x-audited'] !== false,
         isShared: operation['x-shared'] === true,
         isKeyed: operation.parameters?.some(({ $ref }) => $ref === IDEMPOTENCY_KEY) ?? false,
@@ -91,6 +95,13 @@ export function loadContract(): Contract {
     jobSpecErrors: schemaErrors(document, 'JobSpec'),
     sampleRequestErrors: schemaErrors(document, 'SampleRequest'),
   };
+}
+
+function answersJson({ responses }: OperationDocument): boolean {
+  const types = Object.entries(responses).flatMap(([status, { content = {} }]) =>
+    status.startsWith('2') ? Object.keys(content) : [],
+  );
+  return types.length > 0 && types.every((type) => type === 'application/json');
 }
 
 function schemaErrors(document: object, schema: string): SchemaErrors {

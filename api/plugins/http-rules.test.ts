@@ -1,6 +1,6 @@
 /** HTTP semantics besides the operations. */
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import type { Problem } from '../../contracts/index.js';
 import { ADMIN_KEY, startTestStack, type TestStackOptions } from '../testing/stack.js';
@@ -52,6 +52,34 @@ t.test('HEAD is GET without the content', async (t) => {
     401,
   );
 });
+
+t.test(
+  'long lists are compressed for clients that can read them; streams and short answers are not',
+  async (t) => {
+    const { app, request, createJob, store } = await start(t);
+    const { id } = await createJob();
+    for (let more = 0; more < 9; more++) await createJob();
+    const headers = { 'accept-encoding': 'gzip, deflate, br' };
+    const authorization = `Bearer ${ADMIN_KEY}`;
+    const zipped = await app.inject({ url: '/v1/jobs', headers: { ...headers, authorization } });
+    t.equal(zipped.headers['content-encoding'], 'gzip');
+    t.match(zipped.headers.vary, /accept-encoding/i);
+    const plain = await request({ url: '/v1/jobs' });
+    t.equal(plain.headers['content-encoding'], undefined);
+    t.equal(gunzipSync(zipped.rawPayload).toString(), plain.body);
+    t.ok(
+      zipped.rawPayload.length < plain.body.length / 4,
+      `${zipped.rawPayload.length} of ${plain.body.length}`,
+    );
+    t.equal(
+      (await request({ url: `/v1/jobs/${id}/attempts`, headers })).headers['content-encoding'],
+      undefined,
+    );
+    await claimAndTrain(store, id, { steps: 1 });
+    const stream = await request({ method: 'HEAD', url: `/v1/jobs/${id}/stream`, headers });
+    t.equal(stream.headers['content-encoding'], undefined);
+  },
+);
 
 t.test('bodies of unsupported types and encodings', async (t) => {
   const { request } = await start(t);
