@@ -4,6 +4,7 @@ import { ulid } from 'ulid';
 import type { OperationId, Scope, Sweep, Upload } from '../../contracts/index.js';
 import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
+import { createSession } from './sessions.js';
 import { smallSpec, smallSweep, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
 
@@ -11,6 +12,9 @@ import { checkpointOf, claimAndTrain } from './training.js';
 export interface Ids {
   job_id: string;
   ended_job_id: string;
+  session_id: string;
+  /** Of a call. */
+  number: string;
   checkpoint_id: string;
   dataset_id: string;
   upload_id: string;
@@ -40,7 +44,7 @@ interface Row {
   body?: (ids: Ids) => unknown;
   query?: string;
   headers?: Record<string, string>;
-  /** The id for the path, if it differs from the parameter's name. */
+  /** The id for the first parameter of the path, if it differs from the parameter's name. */
   path?: keyof Ids;
   /** The operation needs no key. */
   isOpen?: true;
@@ -93,6 +97,16 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
     body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id), world_sizes: [1] }),
   },
   previewData: { own: 200, foreign: 422, body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id) }) },
+
+  putCall: {
+    own: 202,
+    path: 'session_id',
+    headers: { 'content-type': 'application/json' },
+    body: () => ({ type: 'save_state' }),
+  },
+  listCalls: { own: 200, path: 'session_id' },
+  getCall: { own: 200, path: 'session_id' },
+  getCallResult: { own: 200, path: 'session_id' },
 
   getJob: { own: 200 },
   listShares: { own: 200 },
@@ -231,6 +245,8 @@ export async function fill(stack: TestStack): Promise<Ids> {
     part_number: '1',
     job_id: job.id,
     ended_job_id: ended.id,
+    session_id: (await createSession(stack)).id,
+    number: '1',
     checkpoint_id: checkpoint.id,
     dataset_id: job.spec.data.dataset ?? '',
     model_id: modelId,
@@ -281,7 +297,9 @@ export const unknown = (id: string) => id.replace(/_.*/, `_${'0'.repeat(26)}`);
 
 export function requestOf({ id, method, path }: Operation, ids: Ids): InjectOptions {
   const { body, query, headers = {}, path: instead } = ROWS[id];
-  const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[instead ?? (name as keyof Ids)]);
+  const at = path
+    .replace(/\{\w+\}/, (parameter) => (instead === undefined ? parameter : ids[instead]))
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name as keyof Ids]);
   const payload = body?.(ids) as string | object | undefined;
   return {
     method: method as 'GET',

@@ -96,9 +96,9 @@ function reachable(name, schemas, found = new Set()) {
   return found;
 }
 
-/** TypeScript of the defaults of all sections of the job document, from the bundled contract with its annotations. */
+/** TypeScript of the defaults of all sections of the job document and of calls, from the bundled contract with its annotations. */
 export function renderDefaults({ components: { schemas } }) {
-  const sections = [...reachable('JobSpec', schemas)]
+  const sections = [...new Set(['JobSpec', 'Call'].flatMap((name) => [...reachable(name, schemas)]))]
     .map((name) => [name, schemas[name]])
     .filter(([, { properties }]) => properties !== undefined);
   const plain = sections
