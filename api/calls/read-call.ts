@@ -28,7 +28,7 @@ const SCHEMA_OF = {
   finish: 'FinishCall',
 } as const satisfies Record<CallType, string>;
 
-export interface CallInput {
+interface CallInput {
   body: Uint8Array;
   schemas: ComponentSchemas;
   bounds: CallBounds;

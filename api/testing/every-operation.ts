@@ -1,9 +1,10 @@
 /** Every operation of the contract, with a request to records of project `default`. */
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
-import type { OperationId, Scope, Sweep, Upload } from '../../contracts/index.js';
+import type { OperationId, Scope, Upload } from '../../contracts/index.js';
 import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
+import { fillSweep, fillWebhook } from './filled-records.js';
 import { createSession } from './sessions.js';
 import { smallSpec, smallSweep, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
@@ -258,38 +259,6 @@ export async function fill(stack: TestStack): Promise<Ids> {
     name: TENSOR,
     edit_id: '1e'.repeat(16),
   };
-}
-
-async function fillSweep(stack: TestStack, dataset: string): Promise<string> {
-  const payload = smallSweep(dataset);
-  return (await stack.request({ method: 'POST', url: '/v1/sweeps', payload })).json<Sweep>().id;
-}
-
-async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id' | 'delivery_id'>> {
-  const [webhookId, deliveryId] = [`wh_${ulid()}`, `dlv_${ulid()}`];
-  const createdAt = new Date().toISOString();
-  const webhook = {
-    id: webhookId,
-    url: 'https://hooks.example.com/',
-    description: '',
-    events: ['*'],
-    created_at: createdAt,
-  };
-  await store.createWebhook(
-    'default',
-    { ...webhook, jobs: 'all', enabled: true, disabled_reason: null },
-    { secret: 'whsec_AA==', created_at: createdAt, expires_at: null },
-  );
-  const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
-  const message = { type: 'job.created', timestamp: createdAt, data };
-  await store.addDelivery({
-    id: deliveryId,
-    webhook_id: webhookId,
-    message_id: `msg_${ulid()}`,
-    message,
-    created_at: createdAt,
-  });
-  return { webhook_id: webhookId, delivery_id: deliveryId };
 }
 
 /** An unused id of the same kind. */
