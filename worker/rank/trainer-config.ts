@@ -18,6 +18,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     world_size: start.world_size,
     threads: start.threads,
     preference: objective ?? null,
+    session: false,
     data_seed: data.seed,
     optimizer: { ...optimizer, beta1, beta2, ema_decay: ema?.decay ?? 0 },
     param_groups: paramGroups(optimizer),
