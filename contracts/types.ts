@@ -7,7 +7,9 @@ export type JobSpec = Schemas['JobSpec'];
 export type CheckpointVerdict = Schemas['CheckpointVerdict'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 /** Document with its number of steps. */
-export type TrainableJobSpec = ResolvedJobSpec & { train: { steps: number } };
+export type TrainableJobSpec = ResolvedJobSpec & {
+  train: { steps: number } | Required<Pick<ResolvedJobSpec['train'], 'session'>>;
+};
 export type Integration = Schemas['Integration'];
 export type ModelConfig = Schemas['ModelConfig'];
 export type ResolvedModelConfig = Schemas['ResolvedModelConfig'];

@@ -39,6 +39,7 @@ const save: CompleteSave = {
   optimizer_steps: 6,
   skipped_steps: 1,
   eval_losses: { validation: 2.5, code: 1.25 },
+  calls: null,
   early_stopping: { best_eval_loss: 2.25, best_step: 5, evaluations_without_improvement: 1 },
   reference: { bytes: 16, sha256: 'ab'.repeat(32), objective: 'dpo' },
   loss_scaler: { scale: 8, iteration: 7, last_overflow_iteration: 3, hysteresis: 2, skipped_in_a_row: 0 },
