@@ -1,5 +1,6 @@
-import type { CallResult, Job } from '../../contracts/index.js';
-import { putCallResult } from '../../formats/calls/call-log.js';
+import { setTimeout } from 'node:timers/promises';
+import type { CallResult, Job, StoredCall } from '../../contracts/index.js';
+import { putCallResult, readCall } from '../../formats/calls/call-log.js';
 import type { TestStack } from './stack.js';
 
 /** The document of the smallest session. */
@@ -24,4 +25,21 @@ export async function answerCall(
 ): Promise<void> {
   const { bytes } = await putCallResult(objects, { job_id: jobId, number }, result);
   await store.countCalls(jobId, { answered: number, bytes });
+}
+
+/** Answers every call of every session as soon as it is stored, until the signal is aborted. */
+export async function answerSessions(
+  stack: Pick<TestStack, 'store' | 'objects'>,
+  resultOf: (call: StoredCall, number: number, jobId: string) => CallResult,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, objects } = stack;
+  while (!signal.aborted) {
+    for (const { id } of (await store.listJobs({ project: 'default' })).data) {
+      const { appended = 0, answered = 0 } = (await store.getCalls(id)) ?? {};
+      for (let number = answered + 1; number <= appended; number += 1)
+        await answerCall(stack, id, number, resultOf(await readCall(objects, id, number), number, id));
+    }
+    await setTimeout(5);
+  }
 }

@@ -2,6 +2,7 @@
 
 from . import schemas
 from .datasets import Source
+from .jobs import StepAnswers
 from .jobs import StreamEntry
 from .retry import RetryPolicy
 from .schemas import CheckpointId
