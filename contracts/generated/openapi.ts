@@ -5933,7 +5933,7 @@ export interface components {
         };
         /** @description Result of an update. */
         OptimStepResult: {
-            /** @description Number of updates so far. */
+            /** @description Number of updates and loads so far. */
             step: number;
             /** @description Norm of the summed gradients before clipping; null if it is not finite. */
             grad_norm: number | null;
@@ -5963,12 +5963,12 @@ export interface components {
         /** @description Result of `save_state` and `finish`. */
         SaveStateResult: {
             checkpoint: components["schemas"]["CheckpointId"];
-            /** @description Number of updates that the checkpoint includes. */
+            /** @description Number of updates and loads that the checkpoint includes. */
             step: number;
         };
         /** @description Result of `load_state`. */
         LoadStateResult: {
-            /** @description Number of updates that the state includes. */
+            /** @description Number of updates and loads so far. */
             step: number;
             state_digest: components["schemas"]["StateDigest"];
         };

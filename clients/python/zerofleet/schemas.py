@@ -3151,7 +3151,7 @@ class PassResult(TypedDict):
 class OptimStepResult(TypedDict):
     """Result of an update."""
     step: int
-    """Number of updates so far."""
+    """Number of updates and loads so far."""
     grad_norm: Optional[float]
     """Norm of the summed gradients before clipping; null if it is not finite."""
     lr: float
@@ -3181,13 +3181,13 @@ class SaveStateResult(TypedDict):
     """Result of `save_state` and `finish`."""
     checkpoint: CheckpointId
     step: int
-    """Number of updates that the checkpoint includes."""
+    """Number of updates and loads that the checkpoint includes."""
 
 
 class LoadStateResult(TypedDict):
     """Result of `load_state`."""
     step: int
-    """Number of updates that the state includes."""
+    """Number of updates and loads so far."""
     state_digest: StateDigest
 
 

@@ -66,13 +66,12 @@ export class Generation implements WorldListener {
     private readonly ctx: GenerationContext,
     private readonly options: GenerationOptions,
   ) {
-    const { world_size } = ctx;
     this.steps = stepsOf(ctx, options, {
       tell: (message) => this.world?.broadcast(message),
       abandon: (error) => this.abandon(error),
     });
     this.saves = new SaveCollector({
-      world_size,
+      world_size: ctx.world_size,
       commit: async (save) => {
         await this.steps.beforeCommit(save);
         // An attempt that continues from this checkpoint does not repeat its steps, so it never reports them.
@@ -131,10 +130,7 @@ export class Generation implements WorldListener {
     return end;
   }
 
-  /**
-   * Ends the generation with an error: the job cannot continue without a best checkpoint, or without the results of its
-   * calls. The next one repeats the work.
-   */
+  /** Ends the generation with an error: a best checkpoint, or the result of a call, is missing. */
   private abandon(error: AttemptError): void {
     this.error ??= error;
     this.kill();

@@ -66,6 +66,7 @@ t.test('the manifest has all state that determines the further training', async 
     eval_losses: { validation: 2.5, code: 1.25 },
     early_stopping: { best_eval_loss: 2.25, best_step: 5, evaluations_without_improvement: 1 },
     reference: save.reference,
+    calls: null,
     world_size: 2,
     epoch: 4,
     params: connected.params,

@@ -41,8 +41,8 @@ export class JobCalls {
   }
 
   /**
-   * Stores the result of the next call and counts it. A result that exists stays: it has the same bytes, unless it names
-   * a checkpoint.
+   * Stores the result of the next call and counts it. A result that exists stays: it has the same bytes, unless it
+   * names a checkpoint.
    * @param digest state digest after a change of the state
    * @throws ZerofleetError `replay_differs`
    */

@@ -6,7 +6,7 @@ import { connectRedis, disconnectRedis } from '../../../../platform/redis/connec
 import { until } from '../../../../platform/testing/waiting.js';
 import { fakeStateDigest } from '../../../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../../../testing/fleet.js';
-import { FINISH, PASS, SAVE, TestSession, UPDATE, updates } from '../../../testing/test-session.js';
+import { FINISH, PASS, SAVE, TestSession, UPDATE, updates } from './testing/test-session.js';
 
 async function fleet(t: Test, options: FleetOptions = {}): Promise<Fleet> {
   const started = await Fleet.start(options);

@@ -1,10 +1,10 @@
 /** A session of a test fleet, whose calls are appended as the API does. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallResult, StoredCall } from '../../contracts/index.js';
-import { callText, readCallResult } from '../../formats/calls/call-log.js';
-import { callKey } from '../../formats/checkpoint/layout.js';
-import type { Fleet } from './fleet.js';
-import type { TestSpec } from './start-message.js';
+import type { CallResult, StoredCall } from '../../../../../contracts/index.js';
+import { callText, readCallResult } from '../../../../../formats/calls/call-log.js';
+import { callKey } from '../../../../../formats/checkpoint/layout.js';
+import type { Fleet } from '../../../../testing/fleet.js';
+import type { TestSpec } from '../../../../testing/start-message.js';
 
 export const PASS = {
   type: 'forward_backward',

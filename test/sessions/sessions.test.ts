@@ -16,7 +16,7 @@ const SAMPLE: Call = {
   seed: 5,
 };
 
-/** Passes of several sizes, fewer leaves than ranks among them, two to a step, and everything else that has a result. */
+/** Passes of several sizes, fewer leaves than ranks among them, and everything else that has a result. */
 function script(): Call[] {
   const rows = textRows(20, 4).map((row) => ({
     ...row,
