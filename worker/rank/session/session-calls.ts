@@ -112,7 +112,10 @@ export class SessionCalls {
       return await this.apply(number, call);
     } catch (error) {
       if (!isResult(error)) throw error;
-      return { result: { error: toRankError(error) }, changes: false };
+      const { code, message } = toRankError(error);
+      if (this.options.start.rank === 0)
+        console.log(`call ${number}, ${call.type}, not done: ${code}: ${message}`);
+      return { result: { error: { code, message } }, changes: false };
     }
   }
 

@@ -84,6 +84,21 @@ t.test('a session on two agents', async (t) => {
   t.match(await f.store.getJob(session.id), { lost_work_seconds: 0 });
 });
 
+t.test('a draining agent hands its session over, and a cancelled one ends', async (t) => {
+  const f = await fleet(t);
+  const first = await f.agent(1);
+  const session = await TestSession.create(f);
+  await session.run(...updates(2), PASS);
+  await f.agent(1);
+  await first.close();
+  const [update] = await session.run(UPDATE);
+  t.match(update, { step: 3, state_digest: fakeStateDigest(1, 3) });
+  t.match(await f.store.getJob(session.id), { attempt: 2, lost_work_seconds: 0 });
+  await f.store.requestCancel(session.id);
+  await f.untilState(session.id, 'cancelled');
+  await f.untilNoRanks();
+});
+
 t.test('load_state restores a checkpoint, or is answered with its error', async (t) => {
   const f = await fleet(t);
   await f.agent(2);
