@@ -2,6 +2,8 @@
 export interface ApiLimits {
   /** Maximum size of a JSON body, in bytes. */
   json_body_bytes: number;
+  /** Maximum size of a call of a session, in bytes. */
+  call_bytes: number;
   /** Maximum size of a dataset, in bytes. */
   dataset_bytes: number;
   /** Size of the parts of a resumable upload, in bytes. */
@@ -34,6 +36,7 @@ export interface ApiLimits {
 
 export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   json_body_bytes: 1024 * 1024,
+  call_bytes: 16 * 1024 ** 2,
   dataset_bytes: 16 * 1024 ** 3,
   part_bytes: 16 * 1024 ** 2,
   model_bytes: 512 * 1024 ** 3,

@@ -22,6 +22,8 @@ export interface Operation {
   isKeyed: boolean;
   /** True if a share may do it; it concerns the job in its path, or the share itself. */
   isShared: boolean;
+  /** True if its JSON body is neither parsed nor checked before the handler, which does both in a thread. */
+  isRaw: boolean;
 }
 
 interface OperationDocument {
@@ -29,6 +31,7 @@ interface OperationDocument {
   security?: Record<string, string[]>[];
   'x-audited'?: boolean;
   'x-shared'?: boolean;
+  'x-raw-body'?: boolean;
   parameters?: { $ref?: string }[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
   responses: Record<string, { content?: Record<string, unknown> }>;
@@ -40,7 +43,11 @@ type SchemaErrors = (value: unknown) => FieldError[];
 export interface Contract {
   /** The file's text, which the server also serves. */
   text: string;
-  document: { security?: Record<string, string[]>[]; paths: Record<string, Record<string, unknown>> };
+  document: {
+    security?: Record<string, string[]>[];
+    paths: Record<string, Record<string, unknown>>;
+    components: { schemas: Record<string, object> };
+  };
   operations: ReadonlyMap<OperationId, Operation>;
   /** Return the schema errors of a job document, and of a request for a sample. */
   jobSpecErrors: SchemaErrors;
@@ -84,6 +91,7 @@ export function loadContract(): Contract {
         isJson: answersJson(operation),
         isAudited: method !== 'get' && operation['x-audited'] !== false,
         isShared: operation['x-shared'] === true,
+        isRaw: operation['x-raw-body'] === true,
         isKeyed: operation.parameters?.some(({ $ref }) => $ref === IDEMPOTENCY_KEY) ?? false,
       });
     }

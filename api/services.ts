@@ -13,6 +13,7 @@ import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { RequestSession } from './http/authenticate.js';
 import type { KeyWatch } from './http/key-watch.js';
+import type { ProjectGate } from './http/project-gate.js';
 import type { Inspector } from './inspection/inspector.js';
 import type { Trackers } from './integrations/trackers.js';
 import type { ApiLimits } from './limits.js';
@@ -21,7 +22,6 @@ import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
 import type { OidcProvider } from './oidc/provider.js';
 import type { Contract, Operation } from './operations.js';
-import type { TensorAnswers } from './tensors/send-tensor.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
 /** A request for an answer, while it waits. */
@@ -118,8 +118,10 @@ export interface ApiServices {
   tokenizers: BucketTokenizers;
   /** Creates models from the folders and tokenizers that jobs refer to. */
   modelCopies: ModelCopies;
-  /** Answers with tensors in progress. */
-  tensors: TensorAnswers;
+  /** Answers with tensors in progress: each one holds memory for as long as its client reads. */
+  tensors: ProjectGate;
+  /** Requests with a raw body, which is held in memory until it is stored. */
+  rawBodies: ProjectGate;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Aborted when a shutdown is decided: new connections should go to another server. */

@@ -126,6 +126,7 @@ export const FIELD_ERROR_CATALOGUE = {
   integration_url_refused: 'The server may not be reached at this URL.',
   webhook_url_refused: 'Sending to this URL is not allowed.',
   init_model_mismatch: 'The initial model has other parameters than the configuration.',
+  session_unsupported: 'A session does not support the value.',
   checkpoint_removed: 'The checkpoint existed and was removed.',
   steps_not_beyond_checkpoint: 'The checkpoint is after the last step of the job.',
   checkpoint_model_mismatch: 'The checkpoint is of a model with other parameters.',

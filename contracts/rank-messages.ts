@@ -55,9 +55,11 @@ export interface SteppedMessage {
   trust_ratios: TrustRatios[];
   /**
    * Useful tokens of a step: those of its sequences without padding, including tokens that are not targets. The mean
-   * over the data, so it is the same in every step.
+   * over the data, so it is the same in every step. In a session, the tokens of the step's rows.
    */
   tokens: number;
+  /** Useful tokens of all steps so far: a function of the step, also after a resume. */
+  total_tokens: number;
   /** Share of padding in the sequences, likewise. */
   padding: number;
   finite: boolean;
@@ -84,6 +86,31 @@ export interface Evaluation {
   tokens: number;
   sequences: number;
   seconds: number;
+}
+
+/** A call of a session has been run, or it was skipped because it has a result and changes nothing. */
+export interface CalledMessage {
+  kind: 'called';
+  number: number;
+  /** Steps done after it. */
+  step: number;
+  /**
+   * JSON of its result, of rank 0; null on other ranks, for a call that had a result and is no error, and for a call
+   * whose result is the checkpoint of `step`.
+   */
+  result: string | null;
+  /** This rank's share of the state digest, after a change of the state; null after another call. */
+  digest_part: string | null;
+}
+
+/** Rank 0 asks whether the checkpoint of a `load_state` may be loaded. */
+export interface LoadCallMessage {
+  kind: 'load_call';
+  number: number;
+  /** Id of the checkpoint. */
+  checkpoint: string;
+  /** Key of its directory. */
+  directory: string;
 }
 
 export interface ShardMessage {
@@ -157,6 +184,8 @@ export type RankMessage =
   | LoadedMessage
   | RunningMessage
   | SteppedMessage
+  | CalledMessage
+  | LoadCallMessage
   | ShardMessage
   | ShardFailedMessage
   | StoppedMessage

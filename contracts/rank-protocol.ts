@@ -4,9 +4,11 @@
  * serialization): a `Uint8Array` arrives as one.
  *
  * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped … shard …
- * → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
+ * → stopped → exit. Heartbeats run all the time. `failed` may end it at any point. A session's ranks take their steps
+ * from calls: calls → called … [load_call → load_answer → loaded → proceed] … stepped … shard …
  */
 import type { Execution } from './execution.js';
+import type { RankError } from './rank-messages.js';
 import type { BaseLoad, LoadSource } from './state-records.js';
 import type { TraceHeaders } from './trace-context.js';
 import type { TrainableJobSpec } from './types.js';
@@ -116,6 +118,29 @@ interface FlagsMessage {
   save_request: number;
 }
 
+/**
+ * Next work of a session's ranks. Each rank follows these messages one after the other. Their order is the same for all
+ * ranks, so all ranks save and stop after the same call.
+ */
+export interface CallsMessage {
+  kind: 'calls';
+  /** The ranks run the calls up to this number first. */
+  until: number;
+  /** Calls up to this number had their results before this generation: those that change nothing are skipped. */
+  answered: number;
+  /** Then they save (`checkpoint`), or save and stop (`pause`), or stop (`cancel`); 0: nothing. */
+  flags: number;
+  /** Number of the save request that a save answers; 0 for none. */
+  save_request: number;
+}
+
+/** Answer to `load_call`. */
+export interface LoadAnswerMessage {
+  kind: 'load_answer';
+  /** Reason not to load the checkpoint, which is the result of the call; null: load it. */
+  error: RankError | null;
+}
+
 /** All loaded bytes of all ranks have been verified. */
 interface ProceedMessage {
   kind: 'proceed';
@@ -152,4 +177,11 @@ export interface CredentialsMessage {
 /** Messages that only come from the agent of the same machine. */
 export type LocalMessage = AliveMessage | CredentialsMessage;
 
-export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;
+export type AgentMessage =
+  | StartMessage
+  | DeliverMessage
+  | FlagsMessage
+  | CallsMessage
+  | LoadAnswerMessage
+  | ProceedMessage
+  | ExitMessage;

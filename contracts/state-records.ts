@@ -94,6 +94,14 @@ export interface EvaluationRecord {
   early_stopping: EarlyStoppingState | null;
 }
 
+/** Position of a session in its log of calls. */
+export interface CallPosition {
+  /** The state includes the calls up to this number; later ones are run again after a load. */
+  number: number;
+  /** Tokens of all passes that its steps have used. */
+  tokens: number;
+}
+
 /** Everything on which the decision of `train.early_stopping` depends. */
 export interface EarlyStoppingState {
   /** Metric of the newest evaluation that improved, and its step; null before the first. */
@@ -158,6 +166,8 @@ export interface SaveRef extends TrainingPosition, EvaluationRecord {
   /** Name of the checkpoint's directory. */
   directory: string;
   reference: ReferenceRecord | null;
+  /** Null for a job that is no session. */
+  calls: CallPosition | null;
 }
 
 /** Duration of one rank's part of a save. */

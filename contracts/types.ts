@@ -7,7 +7,9 @@ export type JobSpec = Schemas['JobSpec'];
 export type CheckpointVerdict = Schemas['CheckpointVerdict'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 /** Document with its number of steps. */
-export type TrainableJobSpec = ResolvedJobSpec & { train: { steps: number } };
+export type TrainableJobSpec = ResolvedJobSpec & {
+  train: { steps: number } | Required<Pick<ResolvedJobSpec['train'], 'session'>>;
+};
 export type Integration = Schemas['Integration'];
 export type ModelConfig = Schemas['ModelConfig'];
 export type ResolvedModelConfig = Schemas['ResolvedModelConfig'];
@@ -103,6 +105,18 @@ export type TrustRatios = Schemas['TrustRatios'];
 export type JobLog = Schemas['JobLog'];
 /** One entry of a job's stream: events, metrics and log lines share one increasing `seq`. */
 export type StreamEntry = JobEvent | JobMetric | JobLog;
+
+/** A call of a session as a client sends it. */
+export type Call = Schemas['Call'];
+/** A call in the log, with every field. */
+export type StoredCall = Schemas['StoredCall'];
+export type CallType = Schemas['CallType'];
+export type PassCall = Schemas['PassCall'];
+export type PassLoss = Schemas['PassLoss'];
+export type CallResult = Schemas['CallResult'];
+export type CallReceipt = Schemas['CallReceipt'];
+export type CallAnswer = Schemas['CallAnswer'];
+export type CallSummary = Schemas['CallSummary'];
 
 export type SweepSpec = Schemas['SweepSpec'];
 export type SweepRange = Schemas['SweepRange'];

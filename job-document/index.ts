@@ -2,6 +2,8 @@
  * Domain of the job document: its rules, resolution and resource needs. Pure: no I/O, imports contracts/
  * only.
  */
+export { checkCall } from './calls/call-rules.js';
+export { type CallBounds, callBounds, completeCall } from './calls/complete-call.js';
 export * from './early-stopping.js';
 export * from './estimate/gpu-fit.js';
 export type { RankBudget } from './estimate/micro-batch.js';

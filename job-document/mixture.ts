@@ -16,9 +16,12 @@ export type DataSection = Omit<Data, 'mixture'> & { dataset: string };
 /** A weight has at most three decimals. */
 export const WEIGHT_SCALE = 1000;
 
-/** Returns the datasets of the training, in the order of the document. An object that was not copied has no id yet. */
-export function trainingDatasetsOf({ dataset = '', mixture }: Data): TrainingDataset[] {
-  return mixture ?? [{ dataset }];
+/**
+ * Returns the datasets of the training, in the order of the document; none for a session. An object that was not copied
+ * has no id yet.
+ */
+export function trainingDatasetsOf({ dataset, mixture }: Data): TrainingDataset[] {
+  return mixture ?? (dataset === undefined ? [] : [{ dataset }]);
 }
 
 /** Returns the data section for each dataset of the training. */

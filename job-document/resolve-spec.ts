@@ -49,6 +49,7 @@ import { resolveSources } from './resolve/sources.js';
 import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
 import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/steps/lr-schedule.js';
+import { checkSession, resolveSession, SESSION_SCHEDULE } from './resolve/steps/session.js';
 import { checkEpochs, resolveSteps } from './resolve/steps/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
@@ -83,15 +84,17 @@ const STAND_IN = presets['llama-tiny'];
  * Fills every default of a job document and checks the rules that hold between its fields.
  *
  * @param spec a document that the schema `JobSpec` accepts
- * @param named the dataset that it names, or those of its mixture in their order; null skips the rules about one
+ * @param named the dataset that it names, or those of its mixture in their order; null skips the rules about one. A
+ *   session reads none
  */
 export function resolveSpec(
   spec: JobSpec,
   named: Dataset | null | readonly (Dataset | null)[],
   options: ResolveOptions = {},
 ): ResolvedSpec {
-  const datasets = [named].flat();
-  if (spec.deepspeed_config === undefined) return resolveTranslated(spec, datasets, options);
+  const isSession = spec.train?.session !== undefined;
+  const datasets = isSession ? [] : [named].flat();
+  if (spec.deepspeed_config === undefined || isSession) return resolveTranslated(spec, datasets, options);
   const { spec: translated, errors, origin } = importDeepspeed(spec);
   if (translated.train?.steps === undefined && translated.train?.epochs === undefined)
     errors.push(
@@ -150,6 +153,7 @@ function resolveTranslated(
     ...checkFormat('/data', spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...checkMixture(spec.data, datasets),
+    ...checkSession(spec, resolved),
     ...datasets.flatMap((dataset) => (dataset === null ? [] : checkData(resolved, dataset))),
   ];
   const isToFit = train?.micro_batch_size === 'auto' && errors.length === 0;
@@ -177,6 +181,7 @@ function fillDefaults(
     evaluation: given,
     adapter,
     objective,
+    session,
     ...train
   } = { ...defaultsOf('TrainSpec'), ...spec.train };
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
@@ -206,12 +211,13 @@ function fillDefaults(
     train: {
       ...resolveUpdate(train),
       ...resolveBatch(spec.train, samples),
-      lr_schedule: resolveLrSchedule(train.lr_schedule),
+      lr_schedule: session ? SESSION_SCHEDULE : resolveLrSchedule(train.lr_schedule),
       loss_scale: resolveLossScale(train.loss_scale, precision),
       ...evaluation,
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
       ...preference,
+      ...resolveSession(session),
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,

@@ -30,6 +30,7 @@ import { projects } from './access/projects.js';
 import { sessions } from './access/sessions.js';
 import { shares } from './access/shares.js';
 import { users } from './access/users.js';
+import { sessionCalls } from './calls/calls.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
@@ -124,6 +125,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
+    ...sessionCalls(context),
     ...checkpointEdits(context),
     ...sampleRequests(context),
     ...requestRepeats(context),

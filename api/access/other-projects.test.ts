@@ -80,6 +80,9 @@ const BY_ID = {
   listAttempts: onJob('listAttempts', page),
   waitVersion: onJob('waitVersion', 4, options),
   listCheckpoints: onJob('listCheckpoints', page),
+  getCalls: onJob('getCalls'),
+  countCalls: onJob('countCalls', { answered: 1, bytes: 2 }),
+  waitCalls: onJob('waitCalls', () => true, options),
   updateJob: {
     call: (records, id) => records.updateJob({ before: { id: id('job') } } as never),
     asks: (id) => [['updateJob', { before: { id: id('job') } }]],

@@ -32,6 +32,9 @@ type MethodOfJob =
   | 'retryJob'
   | 'deleteJob'
   | 'waitVersion'
+  | 'getCalls'
+  | 'countCalls'
+  | 'waitCalls'
   | 'listAttempts'
   | 'listCheckpoints';
 
@@ -105,6 +108,9 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   readonly retryJob = this.ofJob('retryJob');
   readonly deleteJob = this.ofJob('deleteJob');
   readonly waitVersion = this.ofJob('waitVersion');
+  readonly getCalls = this.ofJob('getCalls');
+  readonly countCalls = this.ofJob('countCalls');
+  readonly waitCalls = this.ofJob('waitCalls');
   readonly listAttempts = this.ofJob('listAttempts');
   readonly listCheckpoints = this.ofJob('listCheckpoints');
 

@@ -8,6 +8,7 @@ import * as shares from './access/shares.js';
 import { getSignInMethods } from './access/sign-in-methods.js';
 import { getUsage } from './access/usage.js';
 import * as users from './access/users.js';
+import * as calls from './calls/calls.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
 import * as webhooks from './fleet/webhooks.js';
@@ -46,6 +47,11 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   resumeJob: control.resumeJob,
   resizeJob: control.resizeJob,
   retryJob: control.retryJob,
+
+  putCall: calls.putCall,
+  getCall: calls.getCall,
+  getCallResult: calls.getCallResult,
+  listCalls: calls.listCalls,
 
   listJobEvents: history.listJobEvents,
   listJobMetrics: history.listJobMetrics,

@@ -30,6 +30,7 @@ const SMALLEST = {
   previewData: {
     spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
   },
+  putCall: { type: 'sample', prompts: [[72]], max_tokens: 1 },
   sampleCheckpoint: { prompt: 'Once' },
   sampleModel: { prompt: 'Once' },
   exportCheckpoint: {},
@@ -57,7 +58,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 interface Conditional {
   model: 'base' | 'quantization';
   data: 'dataset' | 'uri' | 'mixture' | 'format' | 'chat';
-  train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
+  train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'session' | 'steps' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every' | 'samples';
   limits: 'max_runtime' | 'max_wait' | 'max_cost';

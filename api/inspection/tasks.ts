@@ -3,6 +3,7 @@
  * limits.
  */
 import { parseChatTemplate } from '../../formats/encoding/parsed-template.js';
+import { readCall } from '../calls/read-call.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';
@@ -21,6 +22,7 @@ export const tasks = {
   listTensors,
   findTensor,
   estimateMemory,
+  readCall,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };

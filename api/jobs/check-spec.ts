@@ -81,7 +81,7 @@ export async function tryResolve(
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
 ): Promise<{ spec: ResolvedJobSpec | null; requiredCopies: RequiredCopies; errors: FieldError[] }> {
-  const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
+  const errors = [...schemaErrors, ...missingFields(body), ...otherProject(body, schemaErrors, find.project)];
   if (!errors.every(allowsRuleChecks)) return { spec: null, requiredCopies: NOTHING_TO_COPY, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { datasets, copies: training, ...found } = await findData(document.data, find);
@@ -149,9 +149,21 @@ export function invalidDocument(fields: FieldError[]): ZerofleetError {
   return new ZerofleetError('validation_failed', fieldSummary(fields), { fields });
 }
 
-/** Not expressible in the schema: the number of steps may be in a `deepspeed_config`. */
-function missingSteps(body: unknown): FieldError[] {
-  if (!isObject(body) || Array.isArray(body) || body.deepspeed_config !== undefined) return [];
+/** Not expressible in the schema: a session has neither data nor steps, and a `deepspeed_config` may have the steps. */
+function missingFields(body: unknown): FieldError[] {
+  if (!isObject(body) || Array.isArray(body)) return [];
+  if (isObject(body.train) && body.train.session !== undefined) return [];
+  return [...missingData(body), ...missingSteps(body)];
+}
+
+function missingData({ data }: Record<string, unknown>): FieldError[] {
+  const names = ['dataset', 'uri', 'mixture'];
+  if (!isObject(data) || names.some((name) => name in data)) return [];
+  return [{ pointer: '/data', code: 'exactly_one_of', message: `give exactly one of ${names.join(', ')}` }];
+}
+
+function missingSteps(body: Record<string, unknown>): FieldError[] {
+  if (body.deepspeed_config !== undefined) return [];
   if (body.train === undefined)
     return [{ pointer: '/train', code: 'missing_field', message: 'train is required' }];
   if (!isObject(body.train) || body.train.steps !== undefined || body.train.epochs !== undefined) return [];

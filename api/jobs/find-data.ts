@@ -58,7 +58,9 @@ interface Entry {
 
 /** @throws errors of the lookups that are not errors of the document */
 export async function findData(given: Data, find: DataLookups): Promise<FoundData> {
-  const { mixture } = given;
+  const { dataset, uri, mixture } = given;
+  // A session has none.
+  if ((dataset ?? uri ?? mixture) === undefined) return { data: given, datasets: [], copies: [], errors: [] };
   const { entries, ...found } = await (mixture === undefined
     ? foundIn([given], [await findSource(given, '/data', find)])
     : findEntries(mixture, '/data/mixture', find));

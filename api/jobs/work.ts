@@ -28,7 +28,7 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const named = trainingDatasetsOf(spec.data);
   const datasets = await Promise.all(named.map(({ dataset }) => deps.records.getDataset(dataset)));
   const samples = samplesPerEpoch(datasets, spec.data, spec.train);
-  const counted = samples === null ? null : samples * perSample;
+  const counted = samples ? samples * perSample : null;
   const prepared = await preparedData(spec, jobs, deps);
   const sequencesPerEpoch = prepared?.sequences ?? counted;
   const known = sequencesPerEpoch === null ? null : sequencesPerEpoch / perSample;

@@ -23,6 +23,7 @@ export default fp(
     app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
       // Clients that always send a content type send it with an empty body too.
       if (bytes.length === 0) return done(null, undefined);
+      if (request.routeOptions.config.operation?.isRaw) return done(null, bytes);
       try {
         const text = bodyText(bytes);
         parseJson(request, text, (error, value) => {

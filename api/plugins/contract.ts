@@ -10,6 +10,7 @@ import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
+import { onClosed } from '../http/long-request.js';
 import { hasBody } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
@@ -30,7 +31,9 @@ export default fp(
     await app.register(
       async (scope: FastifyInstance) => {
         await scope.register(compress, { global: false });
-        for (const route of routes) scope.route({ ...route });
+        const { call_bytes: bodyLimit } = app.services.limits;
+        for (const route of routes)
+          scope.route({ ...route, ...(route.config?.operation?.isRaw && { bodyLimit }) });
       },
       { prefix },
     );
@@ -73,21 +76,23 @@ async function readRoutes(contract: Contract): Promise<ContractRoutes> {
     },
   };
   await openapiGlue(reader as unknown as FastifyInstance, {
-    specification: withoutReplies(contract.document),
+    specification: withoutUnchecked(contract.document),
     operationResolver: (operationId) => routeOptions(contract, operationId as OperationId),
   });
   return { prefix, routes, validators: new RequestValidators() };
 }
 
 /**
- * The contract without its replies. The OpenAPI glue would treat a reply's media types as bodies that the server must
- * parse, and warn about each.
+ * The contract without its replies and the schemas of raw bodies. The OpenAPI glue would treat a reply's media types as
+ * bodies that the server must parse, and warn about each.
  */
-function withoutReplies(document: Contract['document']): Contract['document'] {
+function withoutUnchecked(document: Contract['document']): Contract['document'] {
   const copy = structuredClone(document);
   for (const part of Object.values(copy.paths).flatMap((path) => Object.values(path))) {
     const isOperation = typeof part === 'object' && part !== null && 'responses' in part;
-    if (isOperation) part.responses = { default: { description: 'see openapi.yaml' } };
+    if (!isOperation) continue;
+    part.responses = { default: { description: 'see openapi.yaml' } };
+    if ('x-raw-body' in part) Object.assign(part, { requestBody: { content: { 'application/json': {} } } });
   }
   return copy;
 }
@@ -106,6 +111,7 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
       if (operation.scopes !== null) refuseEscapes(request);
       refuseEncoding(request, reply);
       refuseMediaType(operation, request);
+      if (operation.isRaw) onClosed(reply, request.server.services.rawBodies.begin(request.records.project));
     },
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),

@@ -5,15 +5,26 @@ import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
+import { ProjectGate } from '../http/project-gate.js';
 import { traceOf } from '../http/request-trace.js';
 import { createInspector } from '../inspection/inspector.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
 import type { ApiServices } from '../services.js';
-import { TensorAnswers } from '../tensors/send-tensor.js';
 
 /** Services that this plugin makes of the others. */
-type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'tensors' | 'closing';
+type Made =
+  | 'keyWatch'
+  | 'datasetCopies'
+  | 'inspector'
+  | 'tokenizers'
+  | 'modelCopies'
+  | 'tensors'
+  | 'rawBodies'
+  | 'closing';
+
+/** Large requests and answers in progress. */
+const AT_ONCE = { of_project: 4, of_all: 16 };
 type ServicesOptions = Omit<ApiServices, Made>;
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
@@ -40,7 +51,8 @@ export default fp<ServicesOptions>(
       modelCopies,
       inspector,
       tokenizers: new BucketTokenizers(options.sources, inspector),
-      tensors: new TensorAnswers(),
+      tensors: new ProjectGate('tensors', AT_ONCE),
+      rawBodies: new ProjectGate('calls', AT_ONCE),
       closing: closing.signal,
       draining,
     });

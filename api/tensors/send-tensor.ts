@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import { BYTES_PER_ELEMENT } from '../../formats/checkpoint/shard-contents.js';
 import { VerifiedChunks } from '../../formats/checkpoint/verified-chunks.js';
@@ -11,9 +10,6 @@ import type { FoundTensor } from './find-tensor.js';
 
 /** Chunks of 4 MiB that one answer holds. */
 const CACHED_CHUNKS = 4;
-/** Answers in progress, of one project and of all. */
-const MAX_OF_PROJECT = 4;
-const MAX_ANSWERS = 16;
 
 interface SentTensor {
   /** Key of the checkpoint's directory. */
@@ -22,30 +18,6 @@ interface SentTensor {
   name: string;
   state: StateName;
   found: FoundTensor;
-}
-
-/** Answers with tensors in progress. Each one holds memory for as long as its client reads. */
-export class TensorAnswers {
-  private readonly running = new Map<string, number>();
-
-  /** @returns ends the answer; idempotent @throws ZerofleetError `rate_limited` */
-  begin(project: string): () => void {
-    const own = this.running.get(project) ?? 0;
-    const all = [...this.running.values()].reduce((sum, count) => sum + count, 0);
-    if (own >= MAX_OF_PROJECT || all >= MAX_ANSWERS) {
-      const message = `the server sends ${own} tensors to this project and ${all} in all; try again when one is complete`;
-      throw new ZerofleetError('rate_limited', message);
-    }
-    this.running.set(project, own + 1);
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
-      const left = (this.running.get(project) ?? 1) - 1;
-      if (left === 0) this.running.delete(project);
-      else this.running.set(project, left);
-    };
-  }
 }
 
 /**

@@ -1,9 +1,11 @@
 /** Every operation of the contract, with a request to records of project `default`. */
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
-import type { OperationId, Scope, Sweep, Upload } from '../../contracts/index.js';
+import type { OperationId, Scope, Upload } from '../../contracts/index.js';
 import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
+import { fillSweep, fillWebhook } from './filled-records.js';
+import { createSession } from './sessions.js';
 import { smallSpec, smallSweep, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
 
@@ -11,6 +13,9 @@ import { checkpointOf, claimAndTrain } from './training.js';
 export interface Ids {
   job_id: string;
   ended_job_id: string;
+  session_id: string;
+  /** Of a call. */
+  number: string;
   checkpoint_id: string;
   dataset_id: string;
   upload_id: string;
@@ -40,7 +45,7 @@ interface Row {
   body?: (ids: Ids) => unknown;
   query?: string;
   headers?: Record<string, string>;
-  /** The id for the path, if it differs from the parameter's name. */
+  /** The id for the first parameter of the path, if it differs from the parameter's name. */
   path?: keyof Ids;
   /** The operation needs no key. */
   isOpen?: true;
@@ -93,6 +98,16 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
     body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id), world_sizes: [1] }),
   },
   previewData: { own: 200, foreign: 422, body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id) }) },
+
+  putCall: {
+    own: 202,
+    path: 'session_id',
+    headers: { 'content-type': 'application/json' },
+    body: () => ({ type: 'save_state' }),
+  },
+  listCalls: { own: 200, path: 'session_id' },
+  getCall: { own: 200, path: 'session_id' },
+  getCallResult: { own: 200, path: 'session_id' },
 
   getJob: { own: 200 },
   listShares: { own: 200 },
@@ -231,6 +246,8 @@ export async function fill(stack: TestStack): Promise<Ids> {
     part_number: '1',
     job_id: job.id,
     ended_job_id: ended.id,
+    session_id: (await createSession(stack)).id,
+    number: '1',
     checkpoint_id: checkpoint.id,
     dataset_id: job.spec.data.dataset ?? '',
     model_id: modelId,
@@ -244,44 +261,14 @@ export async function fill(stack: TestStack): Promise<Ids> {
   };
 }
 
-async function fillSweep(stack: TestStack, dataset: string): Promise<string> {
-  const payload = smallSweep(dataset);
-  return (await stack.request({ method: 'POST', url: '/v1/sweeps', payload })).json<Sweep>().id;
-}
-
-async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id' | 'delivery_id'>> {
-  const [webhookId, deliveryId] = [`wh_${ulid()}`, `dlv_${ulid()}`];
-  const createdAt = new Date().toISOString();
-  const webhook = {
-    id: webhookId,
-    url: 'https://hooks.example.com/',
-    description: '',
-    events: ['*'],
-    created_at: createdAt,
-  };
-  await store.createWebhook(
-    'default',
-    { ...webhook, jobs: 'all', enabled: true, disabled_reason: null },
-    { secret: 'whsec_AA==', created_at: createdAt, expires_at: null },
-  );
-  const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
-  const message = { type: 'job.created', timestamp: createdAt, data };
-  await store.addDelivery({
-    id: deliveryId,
-    webhook_id: webhookId,
-    message_id: `msg_${ulid()}`,
-    message,
-    created_at: createdAt,
-  });
-  return { webhook_id: webhookId, delivery_id: deliveryId };
-}
-
 /** An unused id of the same kind. */
 export const unknown = (id: string) => id.replace(/_.*/, `_${'0'.repeat(26)}`);
 
 export function requestOf({ id, method, path }: Operation, ids: Ids): InjectOptions {
   const { body, query, headers = {}, path: instead } = ROWS[id];
-  const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[instead ?? (name as keyof Ids)]);
+  const at = path
+    .replace(/\{\w+\}/, (parameter) => (instead === undefined ? parameter : ids[instead]))
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name as keyof Ids]);
   const payload = body?.(ids) as string | object | undefined;
   return {
     method: method as 'GET',

@@ -22,6 +22,7 @@ import { addMetricsCommand } from './commands/metrics.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addPushCommand } from './commands/push.js';
+import { addReplayCommand } from './commands/replay.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
 import { addStartCommands } from './commands/start.js';
@@ -89,7 +90,7 @@ function build(environment: Environment): Command {
   };
   group('Begin', (program) => addLocalCommands(program, environment), addTrainCommand, addStartCommands);
   group('Data and models', addDataCommands, addHubTokenCommand);
-  group('Jobs', addJobCommands, addLogCommands, addMetricsCommand);
+  group('Jobs', addJobCommands, addLogCommands, addMetricsCommand, addReplayCommand);
   group('Sweeps', addSweepCommands);
   group('Change jobs', addControlCommands, addChangeCommands, addOverrideCommand);
   group(

@@ -25,7 +25,7 @@ class Module:
         self.name = name
         tree = ast.parse((PACKAGE / f"{name}.py").read_text(encoding="utf-8"))
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        self.imports: Dict[str, str] = {}
+        self.imports: Dict[str, str] = {own: f"from .{name} import {own}" for own in self.classes}
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:

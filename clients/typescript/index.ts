@@ -12,6 +12,7 @@ import type {
 } from '../../contracts/types.js';
 import { ApiKeys } from './api-keys.js';
 import { type AuditFilter, listAudit } from './audit.js';
+import { Calls } from './calls.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
@@ -27,6 +28,7 @@ export class Zerofleet {
   /** Every operation of the contract by path and method, for operations without a method here. */
   readonly http: Http;
   readonly jobs: Jobs;
+  readonly calls: Calls;
   readonly checkpoints: Checkpoints;
   readonly samples: Samples;
   readonly datasets: Datasets;
@@ -41,6 +43,7 @@ export class Zerofleet {
   constructor(readonly options: ClientOptions) {
     this.http = createHttp(options);
     this.jobs = new Jobs(this.http);
+    this.calls = new Calls(this.http);
     this.checkpoints = new Checkpoints(this.http, fetchOf(options));
     this.samples = new Samples(this.http);
     this.datasets = new Datasets(this.http, fetchOf(options));

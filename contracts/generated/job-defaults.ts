@@ -18,6 +18,7 @@ export const DEFAULTS = {
   EvaluationSpec: {"every_steps":100,"datasets":[]} satisfies Partial<Schemas['EvaluationSpec']>,
   EarlyStoppingSpec: {"min_delta":0} satisfies Partial<Schemas['EarlyStoppingSpec']>,
   AdapterSpec: {"type":"lora","rank":16,"rank_stabilized":false,"dropout":0,"target_modules":"all-linear","modules_to_save":[],"init":"kaiming_uniform"} satisfies Partial<Schemas['AdapterSpec']>,
+  SessionSpec: {"idle_seconds":900} satisfies Partial<Schemas['SessionSpec']>,
   ZeroSpec: {"stage":2,"lane_group":1,"grad_accum_dtype":"fp32","master_dtype":"fp32","gradient_predivide_factor":1,"offload":"none","expert_parallel_size":1} satisfies Partial<Schemas['ZeroSpec']>,
   ResourcesSpec: {"pool":"default"} satisfies Partial<Schemas['ResourcesSpec']>,
   RanksSpec: {"min":1,"preferred":1} satisfies Partial<Schemas['RanksSpec']>,
@@ -28,6 +29,8 @@ export const DEFAULTS = {
   RetrySpec: {"max_errors":3,"preemptions":null} satisfies Partial<Schemas['RetrySpec']>,
   ExportSpec: {"format":"safetensors","dtype":"bf16","weights":"trained","tensorboard":false} satisfies Partial<Schemas['ExportSpec']>,
   NotifySpec: {"webhooks":[]} satisfies Partial<Schemas['NotifySpec']>,
+  SampleCall: {"n":1,"temperature":1,"top_p":1,"top_k":0,"seed":1,"stop_tokens":[]} satisfies Partial<Schemas['SampleCall']>,
+  LoadStateCall: {"optimizer":true} satisfies Partial<Schemas['LoadStateCall']>,
 };
 
 /** Fields that only some types of a section have, with the values of absent ones: by the schema of the section and its type. */
@@ -35,6 +38,7 @@ export const DEFAULTS_BY_TYPE = {
   OptimizerSpec: {"adamw":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":1e-8},"adam":{"weight_decay":0,"betas":[0.9,0.95],"eps":1e-8},"lamb":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":0.000001,"min_coeff":0.01,"max_coeff":10,"bias_correction":"update"},"lion":{"weight_decay":0.1,"betas":[0.9,0.99]},"adagrad":{"weight_decay":0,"eps":1e-10,"lr_decay":0,"initial_accumulator_value":0},"sgd":{"weight_decay":0,"momentum":0.9,"dampening":0,"nesterov":false}} satisfies Record<string, Partial<Schemas['OptimizerSpec']>>,
   LossScaleSpec: {"none":{},"static":{"initial_scale":65536},"dynamic":{"initial_scale":65536,"window":1000,"hysteresis":2,"consecutive_hysteresis":false,"min_scale":1}} satisfies Record<string, Partial<Schemas['LossScaleSpec']>>,
   ObjectiveSpec: {"sft":{},"dpo":{"beta":0.1,"label_smoothing":0,"reference":"initial"},"ipo":{"beta":0.1,"reference":"initial"},"orpo":{"beta":0.1},"kto":{"beta":0.1,"desirable_weight":1,"undesirable_weight":1,"reference":"initial"},"simpo":{"beta":2,"gamma":1}} satisfies Record<string, Partial<Schemas['ObjectiveSpec']>>,
+  PassLoss: {"cross_entropy":{},"importance_sampling":{},"ppo":{"clip_low":0.2,"clip_high":0.2},"cispo":{"clip_low":0.2,"clip_high":0.2},"dpo":{"beta":0.1}} satisfies Record<string, Partial<Schemas['PassLoss']>>,
 };
 
 /** Values of the schemas that list theirs. */
@@ -51,6 +55,8 @@ export const VALUES = {
   EstimateDevice: ["cpu","cuda"],
   InstructionSet: ["generic","avx2","avx512","avx512bf16"],
   TensorState: ["master","exp_avg","exp_avg_sq","momentum_buffer","sum","ema"],
+  CallType: ["forward_backward","forward","optim_step","sample","save_state","load_state","finish"],
+  CallState: ["pending","done"],
   SweepState: ["running","paused","succeeded","failed","cancelled"],
   SweepMethod: ["grid","random","successive_halving"],
   SweepRunState: ["waiting","running","held","stopped","succeeded","failed","cancelled"],

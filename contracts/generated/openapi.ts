@@ -109,7 +109,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a finished job
-         * @description Removes the job, its events, metrics and logs permanently; `recover` does not restore it. With `artifacts=true`
+         * @description Removes the job, its events, metrics, logs and calls permanently; `recover` does not restore it. With `artifacts=true`
          *     its checkpoints and exports are removed as well; otherwise their files stay in the object store, but the API no
          *     longer lists them. The request is refused while another job or an export reads a checkpoint of the job
          *     (`checkpoint_held`), and with `artifacts=true` if it has a pinned checkpoint (`checkpoint_pinned`). A deletion
@@ -543,6 +543,89 @@ export interface paths {
          * @description The token is refused from now on. Sessions and streams that use it end within a second.
          */
         delete: operations["revokeShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the calls of a session, newest first
+         * @description One page of the log of calls. The log is kept in the object store as long as the job, and survives a loss of
+         *     Redis.
+         */
+        get: operations["listCalls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/calls/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Number of the call. */
+                number: components["parameters"]["CallNumber"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a call of a session
+         * @description The call as it is stored, with every field. Sent to another session of the same document, it gives the same result.
+         */
+        get: operations["getCall"];
+        /**
+         * Append a call to a session
+         * @description Stores the call under the next number and acknowledges it; `getCallResult` returns its result. The same call
+         *     under the same number changes nothing, so a client may repeat a request whose response it has not received.
+         *     Another call under a number that exists is refused (`call_conflict`), a number after the next one as well
+         *     (`call_out_of_order`). A session has at most 64 calls without a result (`too_many_calls`), and nothing follows a
+         *     `finish` (`session_finished`). A body has at most 16 MiB. A session that was paused because it was idle is resumed.
+         */
+        put: operations["putCall"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/calls/{number}/result": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Number of the call. */
+                number: components["parameters"]["CallNumber"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the result of a call, or wait for it
+         * @description With `wait_seconds` the response comes as soon as the result exists, or after this time without it. A call that
+         *     could not be done has an `error` as its result.
+         */
+        get: operations["getCallResult"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3117,7 +3200,10 @@ export interface components {
              */
             reasoning?: "learn" | "mask";
         };
-        /** @description Training data. Set exactly one of `dataset`, `uri` and `mixture`. */
+        /**
+         * @description Training data. Set exactly one of `dataset`, `uri` and `mixture`. The data of a session (`train.session`) has none
+         *     of them.
+         */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
             /**
@@ -3194,7 +3280,7 @@ export interface components {
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
-        } & (unknown | unknown | unknown);
+        } & (unknown | unknown | unknown | unknown);
         /** @description What is learned of chats, with every field. */
         ResolvedChat: WithRequired<components["schemas"]["ChatSpec"], "turns" | "reasoning">;
         /** @description A dataset of the mixture. */
@@ -3538,11 +3624,22 @@ export interface components {
              */
             reference?: "initial" | "base";
         };
+        /**
+         * @description Makes the job a session: its steps come from calls (`putCall`) in place of data. `sequence_length` bounds a row,
+         *     `global_batch_size` the rows of a pass; `micro_batch_size` is the number of rows of a leaf. `data` names no dataset.
+         */
+        SessionSpec: {
+            /**
+             * @description Time without calls after which the session saves and is paused. The next call resumes it.
+             * @default 900
+             */
+            idle_seconds?: number;
+        };
         /** @description The training loop. */
         TrainSpec: {
             /**
              * @description Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a `deepspeed_config` defines the
-             *     steps.
+             *     steps, or `session` is set.
              */
             steps?: number;
             /**
@@ -3612,6 +3709,7 @@ export interface components {
             early_stopping?: components["schemas"]["EarlyStoppingSpec"];
             adapter?: components["schemas"]["AdapterSpec"];
             objective?: components["schemas"]["ObjectiveSpec"];
+            session?: components["schemas"]["SessionSpec"];
         };
         /** @description Settings of some parameters, with every field. */
         ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
@@ -3636,9 +3734,11 @@ export interface components {
             /** @enum {string} */
             type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
         };
+        /** @description The session, with every field. */
+        ResolvedSession: WithRequired<components["schemas"]["SessionSpec"], "idle_seconds">;
         /**
          * @description The training loop, with every field; `evaluation` only with data to evaluate on, `ema`, `early_stopping` and `adapter` only if they are set,
-         *     `objective` only if it is another than `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
+         *     `objective` only if it is another than `sft`, `session` only in a session, which has no `steps`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
          *     follows from the steps, until a worker has counted the samples.
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "max_skipped_share" | "overrides" | "activation_checkpointing"> & {
@@ -3652,6 +3752,7 @@ export interface components {
             early_stopping?: components["schemas"]["ResolvedEarlyStopping"];
             adapter?: components["schemas"]["ResolvedAdapter"];
             objective?: components["schemas"]["ResolvedObjective"];
+            session?: components["schemas"]["ResolvedSession"];
         };
         /** @description The training loop, with every field. */
         ResolvedTrain: {
@@ -4543,8 +4644,8 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description A training job. `model`, `data` and either `train.steps` or `train.epochs` are required. Every other field has a
-         *     default.
+         * @description A training job. `model`, `data` and either `train.steps` or `train.epochs` are required, or `train.session` in place
+         *     of steps. Every other field has a default.
          */
         JobSpec: {
             name?: components["schemas"]["Name"];
@@ -5542,6 +5643,365 @@ export interface components {
              * @example zf_share_4JmB0mYhX2Vn8sT5cQ7wR1zL6kP3fD9gA_uEoIyHtCs
              */
             token: string;
+        };
+        /**
+         * @description Number of a call in its session. The first call has 1, each later one the next number.
+         * @example 1
+         */
+        CallNumber: number;
+        /**
+         * @description Kind of call.
+         * @enum {string}
+         */
+        CallType: "forward_backward" | "forward" | "optim_step" | "sample" | "save_state" | "load_state" | "finish";
+        /**
+         * @description `done` as soon as the result exists.
+         * @enum {string}
+         */
+        CallState: "pending" | "done";
+        /** @description A call of the log. */
+        CallSummary: {
+            number: components["schemas"]["CallNumber"];
+            type: components["schemas"]["CallType"];
+            state: components["schemas"]["CallState"];
+            /** @description Digest of the state after an `optim_step` or a `load_state`; null for other calls and without a result. */
+            state_digest: components["schemas"]["StateDigest"] | null;
+        };
+        /**
+         * @description A page of calls, newest first.
+         * @example {
+         *       "data": [
+         *         {
+         *           "number": 1,
+         *           "type": "forward_backward",
+         *           "state": "done",
+         *           "state_digest": null
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        CallPage: {
+            data: components["schemas"]["CallSummary"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /**
+         * @description Loss of a pass, a sum over targets t with the weight w_t, the log-probability log p_t, the reference ρ_t
+         *     (`log_probs` of a row), the advantage A_t, and r_t = exp(log p_t − ρ_t).
+         *     `cross_entropy`: Σ −w_t · log p_t. `importance_sampling`: −Σ r_t · A_t.
+         *     `ppo`: −Σ min(r_t · A_t, clip(r_t, 1 − `clip_low`, 1 + `clip_high`) · A_t).
+         *     `cispo`: −Σ stop_gradient(clip(r_t)) · A_t · log p_t.
+         *     `dpo`: −Σ log σ(`beta` · ((Σ log p − Σ ρ) of the chosen row − (Σ log p − Σ ρ) of the rejected row)).
+         *     A field that the loss does not read is refused.
+         */
+        PassLoss: {
+            /**
+             * @description The loss. `importance_sampling`, `ppo` and `cispo` read `log_probs` and `advantages` of each row. `dpo` reads
+             *     `log_probs`; row 2i is the chosen one and row 2i + 1 the rejected one of a pair.
+             * @enum {string}
+             */
+            type: "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dpo";
+            /** @description `ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default. */
+            clip_low?: number;
+            /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
+            clip_high?: number;
+            /** @description `dpo`: factor of the rewards; 0.1 by default. */
+            beta?: number;
+        };
+        /** @description Numbers of tokens. */
+        CallTokens: number[];
+        /** @description One number for each position; those without a target are not read. */
+        RowNumbers: number[];
+        /**
+         * @description One sequence, at most `train.sequence_length` tokens. All lists have the same length. `targets` are the tokens to
+         *     predict: usually `tokens` shifted by one.
+         */
+        Row: {
+            tokens: components["schemas"]["CallTokens"];
+            /** @description The token that each position predicts; −100 for a position without a target. */
+            targets: number[];
+            /** @description Weight of each target, of `cross_entropy`; 1 by default. */
+            weights?: components["schemas"]["RowNumbers"];
+            /** @description Log-probability of each target under the sampling or reference model. */
+            log_probs?: components["schemas"]["RowNumbers"];
+            /** @description Advantage of each target. */
+            advantages?: components["schemas"]["RowNumbers"];
+        };
+        /**
+         * @description Loss of rows. `forward_backward` adds the gradients of the summed loss to those of the step; `forward` leaves the
+         *     gradients as they are.
+         * @example {
+         *       "type": "forward_backward",
+         *       "loss": {
+         *         "type": "cross_entropy"
+         *       },
+         *       "rows": [
+         *         {
+         *           "tokens": [
+         *             72,
+         *             101,
+         *             108,
+         *             108
+         *           ],
+         *           "targets": [
+         *             101,
+         *             108,
+         *             108,
+         *             111
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        PassCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "forward_backward" | "forward";
+            loss: components["schemas"]["PassLoss"];
+            /** @description Rows of the pass, at most `train.global_batch_size`, with at most 2,097,152 tokens together. */
+            rows: components["schemas"]["Row"][];
+        };
+        /**
+         * @description Updates the weights with the sum of the gradients since the last update. Fields that are absent are those of
+         *     `train.optimizer` and `train.gradient_clipping`.
+         * @example {
+         *       "type": "optim_step",
+         *       "lr": 0.0001
+         *     }
+         */
+        OptimStepCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "optim_step";
+            /** @description Learning rate. */
+            lr?: number;
+            /** @description Decay rates of the moments, each in [0, 1). */
+            betas?: [
+                number,
+                number
+            ];
+            /** @description Added to the root of the second moment. */
+            eps?: number;
+            /** @description Weight decay of matrices. */
+            weight_decay?: number;
+            /** @description Maximum norm of the summed gradients; 0 disables clipping. */
+            gradient_clipping?: number;
+        };
+        /** @description An update, with every field. */
+        StoredOptimStepCall: WithRequired<components["schemas"]["OptimStepCall"], "lr" | "betas" | "eps" | "weight_decay" | "gradient_clipping">;
+        /**
+         * @description Tokens that the current weights generate after each prompt. A prompt and its tokens together have at most
+         *     `train.sequence_length` tokens. `prompts` × `n` is at most 1024, and with × `max_tokens` at most 1,048,576.
+         * @example {
+         *       "type": "sample",
+         *       "prompts": [
+         *         [
+         *           72,
+         *           101
+         *         ]
+         *       ],
+         *       "n": 4,
+         *       "max_tokens": 16,
+         *       "temperature": 1,
+         *       "seed": 7
+         *     }
+         */
+        SampleCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "sample";
+            /** @description Tokens of each prompt. */
+            prompts: components["schemas"]["CallTokens"][];
+            /**
+             * @description Number of samples of each prompt.
+             * @default 1
+             */
+            n?: number;
+            /** @description Maximum number of generated tokens. */
+            max_tokens: number;
+            /**
+             * @description Sampling temperature; 0 selects the most likely token.
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * @description Samples among the most likely tokens with this total probability.
+             * @default 1
+             */
+            top_p?: number;
+            /**
+             * @description Samples among the k most likely tokens; 0 keeps all.
+             * @default 0
+             */
+            top_k?: number;
+            /** @default 1 */
+            seed?: components["schemas"]["Seed"];
+            /**
+             * @description Tokens that end a sample, which contains the token.
+             * @default []
+             */
+            stop_tokens?: number[];
+        };
+        /** @description A request for samples, with every field. */
+        StoredSampleCall: WithRequired<components["schemas"]["SampleCall"], "type" | "prompts" | "n" | "max_tokens" | "temperature" | "top_p" | "top_k" | "seed" | "stop_tokens">;
+        /** @description Saves a checkpoint. Gradients that no `optim_step` has used are not part of it, so it is refused with them. */
+        SaveStateCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "save_state";
+        };
+        /** @description A load, with every field and the folder of the checkpoint. */
+        StoredLoadStateCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "load_state";
+            checkpoint: components["schemas"]["CheckpointId"];
+            /** @description Whether moments and counters are restored. */
+            optimizer: boolean;
+            /** @description Prefix of the checkpoint's objects in the object store. */
+            prefix: string;
+        };
+        /** @description Saves the state and ends the session; the job succeeds. No call may follow. */
+        FinishCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "finish";
+        };
+        /** @description A call of the log, with every field. Absent fields of the request have their defaults. */
+        StoredCall: components["schemas"]["PassCall"] | components["schemas"]["StoredOptimStepCall"] | components["schemas"]["StoredSampleCall"] | components["schemas"]["SaveStateCall"] | components["schemas"]["StoredLoadStateCall"] | components["schemas"]["FinishCall"];
+        /** @description Continues from a checkpoint of the session. Gradients of the step are dropped. */
+        LoadStateCall: {
+            /**
+             * @description Kind of call.
+             * @enum {string}
+             */
+            type: "load_state";
+            checkpoint: components["schemas"]["CheckpointId"];
+            /**
+             * @description `true` restores moments and counters too, as if the session had never left the checkpoint. `false` restores the
+             *     weights, and the optimizer starts fresh.
+             * @default true
+             */
+            optimizer?: boolean;
+        };
+        /**
+         * @description One call of a session. A pass, `forward_backward` or `forward`, computes a loss of rows. `optim_step` updates the
+         *     weights, `sample` generates tokens, `save_state` and `load_state` keep and restore the state, `finish` ends the
+         *     session.
+         */
+        Call: components["schemas"]["PassCall"] | components["schemas"]["OptimStepCall"] | components["schemas"]["SampleCall"] | components["schemas"]["SaveStateCall"] | components["schemas"]["LoadStateCall"] | components["schemas"]["FinishCall"];
+        /**
+         * @description A stored call.
+         * @example {
+         *       "number": 1,
+         *       "type": "forward_backward",
+         *       "state": "pending"
+         *     }
+         */
+        CallReceipt: {
+            number: components["schemas"]["CallNumber"];
+            type: components["schemas"]["CallType"];
+            state: components["schemas"]["CallState"];
+        };
+        /** @description Result of a pass. */
+        PassResult: {
+            /** @description Sum of the losses; null if it is not finite. */
+            loss: number | null;
+            /** @description Number of targets. */
+            num_targets: number;
+            /** @description For each row, the log-probability of each target; null where a position has no target or no finite value. */
+            log_probs: (number | null)[][];
+            /**
+             * @description Means of the loss's own quantities; null for a mean that is not finite. `importance_sampling`, `ppo`, `cispo`:
+             *     `ratio_mean`, and with a clip `clipped_share`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`.
+             */
+            metrics: {
+                [key: string]: number | null;
+            };
+        };
+        /** @description Result of an update. */
+        OptimStepResult: {
+            /** @description Number of updates and loads so far. */
+            step: number;
+            /** @description Norm of the summed gradients before clipping; null if it is not finite. */
+            grad_norm: number | null;
+            /** @description Learning rate of the update. */
+            lr: number;
+            /** @description False if a gradient was not finite: the update was skipped. */
+            finite: boolean;
+            state_digest: components["schemas"]["StateDigest"];
+        };
+        /** @description A sample. */
+        SampledRow: {
+            /** @description Generated tokens. */
+            tokens: number[];
+            /** @description Log-probability of each token. */
+            log_probs: (number | null)[];
+            /**
+             * @description `end`: a stop token; `length`: `max_tokens`.
+             * @enum {string}
+             */
+            finish: "end" | "length";
+        };
+        /** @description Result of `sample`. */
+        SampleResult: {
+            /** @description Samples in the order of the prompts, `n` of each. */
+            samples: components["schemas"]["SampledRow"][];
+        };
+        /** @description Result of `save_state` and `finish`. */
+        SaveStateResult: {
+            checkpoint: components["schemas"]["CheckpointId"];
+            /** @description Number of updates and loads that the checkpoint includes. */
+            step: number;
+        };
+        /** @description Result of `load_state`. */
+        LoadStateResult: {
+            /** @description Number of updates and loads so far. */
+            step: number;
+            state_digest: components["schemas"]["StateDigest"];
+        };
+        /** @description Result of a call that could not be done. It changed nothing, and the session goes on. */
+        CallFailure: {
+            /** @description The error. */
+            error: {
+                /** @description Stable code of the error, such as `no_gradients`. */
+                code: string;
+                /** @description Message for users. */
+                message: string;
+            };
+        };
+        /** @description Result of a call, by its kind; `CallFailure` for a call that could not be done. */
+        CallResult: components["schemas"]["PassResult"] | components["schemas"]["OptimStepResult"] | components["schemas"]["SampleResult"] | components["schemas"]["SaveStateResult"] | components["schemas"]["LoadStateResult"] | components["schemas"]["CallFailure"];
+        /**
+         * @description A call and its result, if it exists.
+         * @example {
+         *       "number": 2,
+         *       "state": "done",
+         *       "result": {
+         *         "step": 1,
+         *         "grad_norm": 1.25,
+         *         "lr": 0.0001,
+         *         "finite": true,
+         *         "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613"
+         *       }
+         *     }
+         */
+        CallAnswer: {
+            number: components["schemas"]["CallNumber"];
+            state: components["schemas"]["CallState"];
+            result?: components["schemas"]["CallResult"];
         };
         /**
          * @description `swp_` and a ULID; identifiers sort by time of creation.
@@ -7965,6 +8425,8 @@ export interface components {
         StreamLimit: number;
         /** @description Identifier of the share. */
         ShareId: components["schemas"]["ShareId"];
+        /** @description Number of the call. */
+        CallNumber: components["schemas"]["CallNumber"];
         /** @description Identifier of the sweep. */
         SweepId: components["schemas"]["SweepId"];
         /** @description Identifier of the checkpoint. */
@@ -9151,6 +9613,181 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCalls: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                after?: string;
+                /** @description Maximum number of items per page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of calls. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Number of the call. */
+                number: components["parameters"]["CallNumber"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredCall"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Number of the call. */
+                number: components["parameters"]["CallNumber"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Call"];
+            };
+        };
+        responses: {
+            /** @description The call was stored before. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallReceipt"];
+                };
+            };
+            /** @description The call is stored. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallReceipt"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getCallResult: {
+        parameters: {
+            query?: {
+                /** @description Maximum time to wait for the result. */
+                wait_seconds?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Number of the call. */
+                number: components["parameters"]["CallNumber"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state of the call, and its result if it is done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

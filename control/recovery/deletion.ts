@@ -3,6 +3,8 @@
  * `recover` skips the job and garbage collection removes its remaining objects.
  */
 import {
+  callResultsPrefix,
+  callsPrefix,
   checkpointsPrefix,
   deletedKey,
   desiredKey,
@@ -41,10 +43,9 @@ export async function removeJobObjects(
     at: new Date().toISOString(),
   };
   await putDocument(objects, deletedKey(id), document);
-  if (artifacts) {
-    for (const prefix of [checkpointsPrefix(id), exportsPrefix(id)])
-      await removeFolder(objects, prefix.replace(/\/$/, ''));
-  }
+  const ofArtifacts = artifacts ? [checkpointsPrefix(id), exportsPrefix(id)] : [];
+  for (const prefix of [...ofArtifacts, callsPrefix(id), callResultsPrefix(id)])
+    await removeFolder(objects, prefix.replace(/\/$/, ''));
   // Without spec.json the other documents can't be read as the state of a job.
   await objects.delete([specKey(id)]);
   await objects.delete([desiredKey(id), resultKey(id)]);

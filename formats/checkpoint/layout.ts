@@ -15,6 +15,8 @@
  *                                                                    event file …-tensorboard
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
+ *     jobs/<job>/calls/<number>.json                                  a call of a session; written once
+ *     jobs/<job>/results/<number>.json                                its result; written once
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are
  *                                                                    removed, too
@@ -29,6 +31,8 @@ const PIN_FILE = 'PINNED';
 /** Digits up to which directories sort by step when sorted as text. */
 const STEP_DIGITS = 9;
 const SHARD_DIGITS = 5;
+/** Digits up to which calls sort by number when sorted as text. */
+const CALL_DIGITS = 12;
 const DIRECTORY = /^(\d{9,})-(\d+)-([A-Za-z0-9]+)-([A-Za-z0-9]+)$/;
 
 /** Identity of one save. */
@@ -60,6 +64,28 @@ export function resultKey(jobId: string): string {
 
 export function deletedKey(jobId: string): string {
   return `${jobKey(jobId)}/deleted.json`;
+}
+
+/** Returns the prefix of a session's calls, with a trailing slash. */
+export function callsPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/calls/`;
+}
+
+/** Returns the prefix of the results of a session's calls, with a trailing slash. */
+export function callResultsPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/results/`;
+}
+
+export function callKey(jobId: string, number: number): string {
+  return `${callsPrefix(jobId)}${callFile(number)}`;
+}
+
+export function callResultKey(jobId: string, number: number): string {
+  return `${callResultsPrefix(jobId)}${callFile(number)}`;
+}
+
+function callFile(number: number): string {
+  return `${String(number).padStart(CALL_DIGITS, '0')}.json`;
 }
 
 /** Returns the prefix of a job's checkpoints, with a trailing slash. */

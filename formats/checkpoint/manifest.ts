@@ -62,7 +62,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 9;
+export const FORMAT_VERSION = 10;
 
 /** Frozen base under adapters: its digest, in the precision of the training, and where it is. */
 const Base = Type.Object(
@@ -120,6 +120,9 @@ const EarlyStopping = Type.Object(
   strict,
 );
 
+/** Position of a session in its log of calls. */
+const CallPosition = Type.Object({ number: Count, tokens: Count }, strict);
+
 const Override = Type.Object(
   {
     step: Count,
@@ -167,6 +170,8 @@ export const Manifest = Type.Object(
     early_stopping: nullable(EarlyStopping),
     /** Log-probabilities under the initial model; null where the objective does not use them. */
     reference: nullable(Reference),
+    /** Null for a job that is no session. */
+    calls: nullable(CallPosition),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,
@@ -175,7 +180,8 @@ export const Manifest = Type.Object(
     /** Entries of `train.overrides` that took part in the steps. */
     overrides: Type.Array(Override),
     loss_scaler: LossScaler,
-    total_steps: Positive,
+    /** Null for a session. */
+    total_steps: nullable(Positive),
     /** Micro-batches of a step, and the partial sums that accumulate their gradients. */
     leaves: Positive,
     lanes: Positive,

@@ -70,6 +70,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     base: null,
     eval_losses: {},
     early_stopping: null,
+    calls: null,
     reference: null,
     seed: 1,
     data_seed: 1,

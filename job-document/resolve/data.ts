@@ -26,7 +26,8 @@ export function resolveData(
     // Parts of a chat, or of a preference, have little value without each other.
     packing: sources.datasets.some((each) => each?.format === 'jsonl') || unit !== null ? 'whole' : 'split',
     ...given,
-    ...namedDatasets({ dataset, mixture }),
+    // A session reads none.
+    ...(sources.datasets.length > 0 && namedDatasets({ dataset, mixture })),
     tokenizer: resolveTokenizer(given, sources),
     ...withChat(resolveTemplate(given, sources), unit === null ? (chat ?? {}) : null),
   };

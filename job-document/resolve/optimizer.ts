@@ -69,9 +69,14 @@ export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {
   };
 }
 
-/** Refuses values that fp32, in which workers compute, rounds to a number with another meaning. */
-function checkRounding({ betas, momentum = 0, eps = 1 }: ResolvedOptimizer): FieldError[] {
-  const at = '/train/optimizer';
+/**
+ * Refuses values that fp32, in which workers compute, rounds to a number with another meaning.
+ * @param at JSON pointer of the values
+ */
+export function checkRounding(
+  at: string,
+  { betas, momentum = 0, eps = 1 }: Pick<Optimizer, 'betas' | 'momentum' | 'eps'>,
+): FieldError[] {
   const below1 = (field: string, value: number) =>
     Math.fround(value) < 1
       ? []
@@ -110,7 +115,7 @@ export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedO
   const at = '/train/optimizer';
   const errors = [
     ...withoutEffect(at, given, fieldsOfType('OptimizerSpec', type), `with the optimizer ${type}`),
-    ...checkRounding(resolved),
+    ...checkRounding(at, resolved),
   ];
   if (nesterov && (momentum === 0 || dampening !== 0)) {
     errors.push(

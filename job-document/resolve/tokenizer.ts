@@ -109,8 +109,10 @@ export function datasetPointersOf(
   return [...trainingPointersOf(data).map((at, i) => [at, datasets[i] ?? null] as const), ...evaluated];
 }
 
+/** A session has no datasets; its template is for answers. */
 function hasNoChats({ datasets, evaluation }: DataSources): boolean {
-  return [...datasets, ...evaluation].every((each) => each?.num_chats === 0);
+  const all = [...datasets, ...evaluation];
+  return all.length > 0 && all.every((each) => each?.num_chats === 0);
 }
 
 /** Fixes the date once, so that tokens made on another day, or by a fork, are the same. */

@@ -13,18 +13,13 @@
 namespace zerofleet::binding {
 namespace {
 
-std::vector<std::int32_t> tokens_from(const Napi::Value& value) {
-  const auto array = value.As<Napi::Int32Array>();
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
-
 SequenceRequest request_from(const Napi::CallbackInfo& info) {
   const auto options = info[2].As<Napi::Object>();
   SequenceRequest request;
   request.id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value());
-  request.prompt = tokens_from(info[1]);
+  request.prompt = numbers_from<std::int32_t>(info[1]);
   request.max_tokens = int_field(options, "max_tokens");
-  request.end_tokens = tokens_from(options.Get("end_tokens"));
+  request.end_tokens = numbers_from<std::int32_t>(options.Get("end_tokens"));
   request.top_log_probs = int_field(options, "top_logprobs");
   request.is_constrained = bool_field(options, "is_constrained");
   request.adapter = static_cast<std::int32_t>(int_field(options, "adapter"));

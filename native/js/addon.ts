@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { PreferenceMetrics, TrustRatios } from '../../contracts/index.js';
 import type { Restore, StateName, TrainingPosition } from '../../contracts/state-records.js';
 import { NativeError } from './error.js';
+import type { SessionCalls } from './passes.js';
 import type { RankMemory } from './rank-memory.js';
 import type { DeviceKind } from './trainer-config.js';
 
@@ -111,7 +112,7 @@ interface RawSnapshot extends TrainingPosition {
   slices: RawSlice[];
 }
 
-export interface RawTrainer {
+export interface RawTrainer extends SessionCalls {
   deliver(key: string, value: Uint8Array): void;
   connect(): Promise<void>;
   initialize(first: number): Promise<void>;

@@ -38,6 +38,14 @@ export {
   measureOptimizer,
   measureZeroMemory,
 } from './measure.js';
+export type {
+  OptimStep,
+  PassLoss,
+  PassResult,
+  PassRows,
+  SampledAnswer,
+  SampleRequest,
+} from './passes.js';
 export type { MemoryPart } from './rank-memory.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export {

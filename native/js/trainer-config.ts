@@ -23,7 +23,8 @@ type OtherFields =
   | 'evaluation'
   | 'early_stopping'
   | 'adapter'
-  | 'objective';
+  | 'objective'
+  | 'session';
 
 /**
  * Training configuration of a rank: the fields of a resolved job document, and those of the rank. All but rank, world
@@ -46,6 +47,11 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
    * Null: the mean loss of all targets. Otherwise batch sizes count units: pairs of sequences, or in `kto` sequences.
    */
   preference: NonNullable<Train['objective']> | null;
+  /**
+   * True: a training session. Its steps come from forwardBackward() and optimStep(), and there are no files. A pass has at
+   * most global_batch_size rows.
+   */
+  session: boolean;
   /** Total steps of the job: the end of the learning-rate schedule. */
   steps: number;
   data_seed: number;
@@ -94,6 +100,7 @@ export function plainSettings(precision: Precision): Omit<TrainerConfig, OwnFiel
     ...TrainSpec,
     precision,
     preference: null,
+    session: false,
     data_seed: DataSpec.seed,
     optimizer: { ...optimizer, ...adamw, beta1: betas[0], beta2: betas[1] },
     param_groups,

@@ -2,6 +2,15 @@ import type { Restore, StateName, TrainingPosition } from '../../contracts/state
 import { addon, type EvalResult, type RawSlice, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
+import type {
+  OptimStep,
+  PassLoss,
+  PassResult,
+  PassRows,
+  SampledAnswer,
+  SampleRequest,
+  SessionCalls,
+} from './passes.js';
 import type { RankMemory } from './rank-memory.js';
 import type { TrainerConfig } from './trainer-config.js';
 
@@ -31,7 +40,7 @@ export interface Snapshot extends TrainingPosition {
  * A rank of a training job. Operations run strictly one after the other: a call while another still runs
  * rejects with `busy`. After `comm_failed` or `comm_timeout` only close() makes sense.
  */
-export class Trainer {
+export class Trainer implements SessionCalls {
   private constructor(private readonly raw: RawTrainer) {}
 
   /**
@@ -129,6 +138,44 @@ export class Trainer {
    */
   evaluate(file: number): Promise<EvalResult> {
     return nativeAsync(() => this.raw.evaluate(file));
+  }
+
+  /**
+   * Computes a pass of a session without gradients, on every rank together. Rejects with `invalid_argument` or
+   * `token_out_of_vocab` on every rank for rows that do not fit the loss or the model; then nothing changes.
+   */
+  forward(loss: PassLoss, rows: PassRows): Promise<PassResult> {
+    return nativeAsync(() => this.raw.forward(loss, rows));
+  }
+
+  /**
+   * The same, and adds the gradients of the loss to those of the step. They are with their owners when the promise
+   * resolves.
+   */
+  forwardBackward(loss: PassLoss, rows: PassRows): Promise<PassResult> {
+    return nativeAsync(() => this.raw.forwardBackward(loss, rows));
+  }
+
+  /**
+   * Updates the parameters of a session with the sum of the gradients since the last update, on every rank together.
+   * `loss` and `tokens` of the result are sums over the passes. Rejects with `no_gradients` where there was no pass; then
+   * nothing changes.
+   */
+  optimStep(update: OptimStep): Promise<StepResult> {
+    return nativeAsync(() => this.raw.optimStep(update));
+  }
+
+  /** Drops the gradients since the last update of a session. */
+  dropGradients(): void {
+    native(() => this.raw.dropGradients());
+  }
+
+  /**
+   * Draws answers from the parameters of a session as they are, in the order of the requests. On every rank together: each
+   * computes a share. On a CPU the log-probabilities have the bits of forward().
+   */
+  sample(requests: SampleRequest[]): Promise<SampledAnswer[]> {
+    return nativeAsync(() => this.raw.sample(requests));
   }
 
   /** Gets the memory of the first snapshot ready beside the training, which otherwise waits for it then. Idempotent. */

@@ -10,19 +10,6 @@
 #include "model/config/param_table.h"
 
 namespace zerofleet {
-namespace {
-
-constexpr std::int64_t kMaxRows = 128;  // tokens of a pass; the prefill of a longer prompt takes several passes
-
-Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Limits& limits) {
-  require(limits.max_sequences >= 1 && limits.max_sequences <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
-          "an engine takes 1 to " + std::to_string(kMaxRows) + " sequences at once, and needs room for a token");
-  const std::int64_t length = std::min({config.max_position_embeddings, limits.cache_tokens, limits.max_length});
-  return {kMaxRows, limits.max_sequences, length, (limits.cache_tokens + kPageTokens - 1) / kPageTokens};
-}
-
-}  // namespace
-
 AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa,
                            const Limits& limits)
     : specs_(param_specs(config)),
@@ -32,8 +19,9 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
       dtype_(dtype),
       config_(config),
       num_set_(specs_.size(), 0),
-      decoder_(context_, config, dtype, decoder_limits(config, limits)),
-      scheduler_(config.rope_scaling, {kMaxRows, limits.max_sequences, decoder_.limits().num_pages}) {
+      decoder_(context_, config, dtype,
+               ContinuousBatch::decoder_limits(config, limits.max_sequences, limits.cache_tokens, limits.max_length)),
+      batch_(context_, config.rope_scaling, decoder_) {
   std::vector<const std::byte*> pointers;
   std::vector<const QuantizedMatrix*> matrices;
   quantized_.resize(specs_.size());
@@ -120,7 +108,7 @@ std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<c
 
 void AnswerEngine::remove_adapter(std::int32_t adapter) {
   const auto uses_adapter = [&](const SequenceRequest& request) { return request.adapter == adapter; };
-  scheduler_.drop(uses_adapter);
+  batch_.sequences().drop(uses_adapter);
   const std::lock_guard lock(mutex_);
   std::erase_if(arrived_, uses_adapter);
   adapters_.erase(adapter);
@@ -140,19 +128,7 @@ std::size_t AnswerEngine::num_bytes() const {
 }
 
 void AnswerEngine::add(SequenceRequest request) {
-  validate(request.draw);
-  require(!request.prompt.empty() && request.max_tokens >= 1 && request.top_log_probs >= 0, "invalid_argument",
-          "a sequence needs a prompt of at least one token, and max_tokens of at least 1");
-  const std::int64_t vocab = decoder_.vocab_size();
-  const auto is_known = [&](std::int32_t token) { return token >= 0 && token < vocab; };
-  require(std::ranges::all_of(request.prompt, is_known), "token_out_of_vocab",
-          "a token of the prompt is outside the vocabulary");
-  const auto is_known_bias = [&](const LogitBias& each) { return each.token >= 0 && each.token < vocab; };
-  require(std::ranges::all_of(request.draw.logit_bias, is_known_bias), "token_out_of_vocab",
-          "logit_bias has a token outside the vocabulary of " + std::to_string(vocab));
-  require(std::ssize(request.prompt) < max_length(), "prompt_too_long",
-          "the prompt has " + std::to_string(request.prompt.size()) +
-              " tokens; prompt and answer together may have at most " + std::to_string(max_length()));
+  ContinuousBatch::check(request, decoder_.vocab_size(), max_length());
   const std::lock_guard lock(mutex_);
   require(request.adapter == 0 || adapters_.contains(request.adapter), "invalid_argument",
           "there is no adapter " + std::to_string(request.adapter));
@@ -182,34 +158,10 @@ void AnswerEngine::receive_requests() {
     cancelled.swap(cancelled_);
     allowed.swap(allowed_);
   }
-  scheduler_.drop(
+  batch_.sequences().drop(
       [&](const SequenceRequest& request) { return std::ranges::find(cancelled, request.id) != cancelled.end(); });
-  for (SequenceRequest& request : arrived) scheduler_.add(std::move(request));
-  scheduler_.set_masks(allowed);
-}
-
-DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) const {
-  const SequenceRequest& request = sequence.request;
-  DrawnToken result{request.id, {}, {}, Finish::kNone, sequence.cached_tokens};
-  const auto position = static_cast<std::uint32_t>(sequence.num_drawn());
-  std::vector<float> adjusted;
-  if (adjusts_logits(request.draw) || request.is_constrained)
-    adjusted = adjusted_logits(next.logits, request.draw, sequence.drawn(), sequence.mask);
-  const std::span<const float> logits = adjusted.empty() ? next.logits : adjusted;
-  const std::int32_t token = draw_token(context_.cpu_isa, logits, request.draw, position);
-  result.drawn = {token, next.log_prob(token)};
-  if (request.top_log_probs > 0) {
-    const auto count = static_cast<std::size_t>(request.top_log_probs);
-    for (const std::int32_t likely : most_likely(known_tokens(next.logits, request.draw), count)) {
-      result.top.push_back({likely, next.log_prob(likely)});
-    }
-  }
-  if (std::ranges::find(request.end_tokens, token) != request.end_tokens.end()) {
-    result.finish = Finish::kEndToken;
-  } else if (sequence.num_drawn() + 1 == request.max_tokens || std::ssize(sequence.tokens) + 1 == max_length()) {
-    result.finish = Finish::kLength;
-  }
-  return result;
+  for (SequenceRequest& request : arrived) batch_.sequences().add(std::move(request));
+  batch_.sequences().set_masks(allowed);
 }
 
 std::vector<DrawnToken> AnswerEngine::step() {
@@ -218,34 +170,7 @@ std::vector<DrawnToken> AnswerEngine::step() {
     throw Error("invalid_argument", "parameter " + unset->name + " was not set");
   }
   receive_requests();
-  std::vector<SequenceRows> rows;
-  std::vector<Sequence*> drawing;
-  for (Sequence* sequence : scheduler_.schedule()) {
-    const auto first = static_cast<std::size_t>(sequence->num_computed);
-    const auto tokens = std::span<const std::int32_t>(sequence->tokens)
-                            .subspan(first, static_cast<std::size_t>(sequence->num_scheduled));
-    const bool needs_logits = sequence->num_scheduled == sequence->num_uncomputed();
-    const std::int32_t adapter = sequence->request.adapter;
-    rows.push_back({tokens, sequence->num_computed, sequence->page_table, needs_logits,
-                    adapter == 0 ? nullptr : adapters_.at(adapter).get(), std::ssize(sequence->tokens)});
-    if (needs_logits) drawing.push_back(sequence);
-  }
-  if (rows.empty()) return {};
-  const std::span<const NextToken> next = decoder_.append(rows);
-  std::vector<DrawnToken> drawn(drawing.size());
-  pool_.parallel_for(std::ssize(drawn), [&](std::int64_t index, int) {
-    const auto i = static_cast<std::size_t>(index);
-    drawn[i] = draw(*drawing[i], next[i]);
-  });
-  scheduler_.finish_rows();
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    if (drawn[i].finish != Finish::kNone)
-      scheduler_.end(*drawing[i]);
-    else
-      scheduler_.append(*drawing[i], drawn[i].drawn.token);
-  }
-  scheduler_.remove_ended();
-  return drawn;
+  return batch_.step([this](std::int32_t adapter) { return adapters_.at(adapter).get(); });
 }
 
 }  // namespace zerofleet

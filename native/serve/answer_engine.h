@@ -16,36 +16,11 @@
 #include "kernels/quantize/quantized_matrix.h"
 #include "model/layers/served_adapter.h"
 #include "model/transformer/decoder.h"
-#include "serve/sequence_scheduler.h"
+#include "serve/continuous_batch.h"
 
 namespace zerofleet {
 
-/// Why a sequence ends with a token.
-enum class Finish : std::uint8_t { kNone, kEndToken, kLength };
-
-struct LikelyToken {
-  std::int32_t token = 0;
-  float log_prob = 0;
-};
-
-struct DrawnToken {
-  std::uint64_t id = 0;  // of the request
-  LikelyToken drawn;
-  std::vector<LikelyToken> top;  // the most likely one first
-  Finish finish = Finish::kNone;
-  std::int64_t cached_tokens = 0;  // prompt tokens whose keys and values an earlier sequence left in the KV cache
-};
-
-/// Runs continuous batching: each step() schedules rows of the running sequences and computes them in one forward pass.
-/// Sequences join and leave at any step. Sequences with a common prefix share its pages of the KV cache. A sequence
-/// without room for its next page is preempted: it releases its pages, waits, and is computed again later.
-///
-/// Every drawn token and log-probability is a function of the weights, the prompt, the options and the seed alone (see
-/// Decoder). It does not depend on other sequences, on earlier ones, or on the number of threads.
-///
-/// Beyond some length a sequence may need other rotary frequencies (RopeScaling::is_long). When it grows past that
-/// length, the engine prefills all of it again, so its tokens equal those of a long prompt.
-///
+/// Runs continuous batching over weights of its own, for requests that come at any time (see ContinuousBatch).
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///
 /// add(), cancel() and allow() may be called from any thread, also during a step(). Calls of the other methods must not
@@ -101,7 +76,6 @@ class AnswerEngine {
   std::size_t bytes_of(const ParamSpec& spec) const;
   void receive_requests();
   void convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const;
-  DrawnToken draw(const Sequence& sequence, const NextToken& next) const;
 
   std::vector<ParamSpec> specs_;
   ThreadPool pool_;
@@ -114,7 +88,7 @@ class AnswerEngine {
   std::vector<std::int64_t> num_set_;       // elements of each parameter
   std::map<int, std::int64_t> unset_;       // number of incomplete parameters by layer
   Decoder decoder_;
-  SequenceScheduler scheduler_;
+  ContinuousBatch batch_;
   std::int32_t last_adapter_ = 0;
 
   std::mutex mutex_;  // guards the members below; step() reads adapters_ without it

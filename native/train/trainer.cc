@@ -8,6 +8,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
 #include "kernels/common/backend.h"
+#include "train/leaf_gradients.h"
 #include "zero/partition/leaf_schedule.h"
 
 namespace zerofleet {
@@ -61,26 +62,17 @@ std::vector<bool> frozen_params(const TrainerConfig& config) {
   return frozen;
 }
 
-std::vector<std::vector<std::int64_t>> leaves_of_ranks(const TrainerConfig& config) {
+LeafSchedule schedule_of(const TrainerConfig& config) {
   const ZeroOptions options = zero_options(config);
   const std::int64_t num_lanes = options.num_lanes == 0 ? options.num_leaves : options.num_lanes;
-  const LeafSchedule schedule(options.num_leaves, num_lanes, config.world_size, options.lane_group);
-  std::vector<std::vector<std::int64_t>> leaves;
-  for (int rank = 0; rank < config.world_size; ++rank) leaves.push_back(schedule.leaves_of(rank));
-  return leaves;
+  return {options.num_leaves, num_lanes, config.world_size, options.lane_group};
 }
 
-/// Gives the gradients of a leaf to the optimizer.
-class LeafGradients final : public GradSink {
- public:
-  explicit LeafGradients(ZeroOptimizer& optimizer) : optimizer_(optimizer) {}
-
-  void take(std::size_t param, const GradView& grad) override { optimizer_.add_grad(param, grad); }
-  std::byte* room_for(std::size_t param, DType dtype) override { return optimizer_.room_for(param, dtype); }
-
- private:
-  ZeroOptimizer& optimizer_;
-};
+std::optional<BatchSource> batch_source(const TrainerConfig& config) {
+  if (config.session) return std::nullopt;
+  return BatchSource(config.training_files, config.batch, config.model.vocab_size, config.data_seed,
+                     config.unit_sequences());
+}
 
 ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
   ZeroComms comms(world);
@@ -101,7 +93,7 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       same_experts_(counted(std::move(comms.same_experts))),
       all_experts_(counted(std::move(comms.all_experts))),
       expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(std::in_place, *all_experts_, context_) : std::nullopt),
-      batches_(config.training_files, config.batch, config.model.vocab_size, config.data_seed, config.unit_sequences()),
+      batches_(batch_source(config)),
       model_(context_, config.model, config.precision, config.leaf_sequences(), config.batch.sequence_length,
              {config.activation_checkpointing, WeightUse::kInPlace, expert_rows_ ? &*expert_rows_ : nullptr,
               weight_gradients(config), frozen_params(config)}),
@@ -110,19 +102,28 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   for (const std::vector<std::string>& files : config.evaluation_files) {
     evaluation_.emplace_back(files, config.batch.sequence_length, config.model.vocab_size, config.unit_sequences());
   }
-  loss_ = make_training_loss(config_.preference, {model_,
-                                                  batches_,
-                                                  evaluation_,
-                                                  {*communicator_, config.zero.expert_parallel_size},
-                                                  batch_,
-                                                  config_.leaf_sequences(),
-                                                  leaves_of_ranks(config_)});
+  config.session ? make_passes() : make_loss();
   model_.bind_params(optimizer_.params(), optimizer_.quantized_params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time. On different ranks each
   // could wait for resources that the other holds.
   if (expert_rows_ && config.device.kind == DeviceKind::kCuda) {
     expert_rows_->run_by([this](const std::function<void()>& exchange) { optimizer_.run_exchange(exchange); });
   }
+}
+
+void Trainer::make_loss() {
+  loss_ = make_training_loss(config_.preference, {model_,
+                                                  *batches_,
+                                                  evaluation_,
+                                                  {*communicator_, config_.zero.expert_parallel_size},
+                                                  batch_,
+                                                  config_.leaf_sequences(),
+                                                  schedule_of(config_).leaves_of_ranks()});
+}
+
+TrainingLoss& Trainer::loss() {
+  require(loss_ != nullptr, "invalid_argument", "a session has no data: its steps come from calls");
+  return *loss_;
 }
 
 void Trainer::abort() {
@@ -178,7 +179,7 @@ GradScale Trainer::grad_scale() const {
 
 void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds) {
   const auto start = std::chrono::steady_clock::now();
-  batches_.load(steps_done_, leaf, batch_);
+  batches_->load(steps_done_, leaf, batch_);
   seconds.data += seconds_since(start);
   optimizer_.begin_leaf(leaf);
   LeafGradients gradients(optimizer_);
@@ -191,24 +192,36 @@ void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& s
 
 StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
-  StepResult result;
+  TrainingLoss& training_loss = loss();
+  StepSeconds seconds;
   take_sent();  // of loading, which is no step's
-  result.lr = lr();
+  const double rate = lr();
   optimizer_.override_loss_scale(overrides_.loss_scale(steps_done_));
   const GradScale scale = grad_scale();
-  for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, result.seconds);
-  StepRequest request{result.lr, flags};
+  for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, seconds);
+  StepRequest request{rate, flags};
   for (const ParamGroupRule& rule : config_.param_groups) {
     request.rule_lrs.push_back(overrides_.group_lr(steps_done_, rule.match));
   }
   const StepSummary summary = optimizer_.step(request);
-  if (summary.finite) model_.params_changed();
-  const StepReport report = loss_->end_step(summary.num_targets);
+  const StepReport report = training_loss.end_step(summary.num_targets);
+  StepResult result = step_result(summary, rate);
   result.preference = report.preference;
   result.num_targets = report.num_targets;
+  if (config_.model.router_aux_loss_coef > 0) result.aux_loss = summary.aux_loss;
+  result.seconds.data = seconds.data;
+  result.seconds.forward = seconds.forward;
+  result.seconds.backward = seconds.backward;
+  result.seconds.total = seconds_since(start);
+  return result;
+}
+
+StepResult Trainer::step_result(const StepSummary& summary, double lr) {
+  if (summary.finite) model_.params_changed();
+  StepResult result;
   result.step = ++steps_done_;
   result.loss = summary.loss;
-  if (config_.model.router_aux_loss_coef > 0) result.aux_loss = summary.aux_loss;
+  result.lr = lr;
   result.grad_norm = summary.grad_norm;
   result.loss_scale = summary.loss_scale;
   result.trust_ratios = summary.trust_ratios;
@@ -219,7 +232,6 @@ StepResult Trainer::step(std::uint32_t flags) {
   result.seconds.exchange_busy = summary.exchange_busy_seconds;
   result.seconds.optimizer = summary.optimizer_seconds;
   result.seconds.gather = summary.gather_seconds;
-  result.seconds.total = seconds_since(start);
   result.sent = take_sent();
   return result;
 }

@@ -19,21 +19,20 @@
 #include "train/expert_rows_comm.h"
 #include "train/loss/training_loss.h"
 #include "train/norm_init.h"
+#include "train/session/pass_runner.h"
+#include "train/session/sampling.h"
+#include "train/step_seconds.h"
 #include "train/trainer_comms.h"
 #include "train/trainer_config.h"
 #include "zero/step/zero_optimizer.h"
 
 namespace zerofleet {
 
-/// Wall seconds of one step by phase. Phases overlap where communication runs during backward.
-struct StepSeconds {
-  double total = 0, data = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
-  double exchange_busy = 0;  // of the communication thread, on gradients; `exchange` is the time that the step waits
-};
-
 struct StepResult {
   std::int64_t step = 0;  // steps done, this one included
-  double loss = 0;        // mean over the global batch before the update: nats per target, or the preference objective
+  // Mean over the global batch before the update: nats per target, or the preference objective. Of a session the sum
+  // over the passes.
+  double loss = 0;
   std::optional<PreferenceMeans> preference;  // only with a preference objective
   // Loss of the routers times its factor, mean over leaves; not part of `loss`; none if the factor is 0.
   std::optional<double> aux_loss;
@@ -66,7 +65,8 @@ struct MemoryPart {
   std::size_t num_bytes = 0;
 };
 
-/// A rank's training loop: batches → model → ZeRO optimizer.
+/// A rank's training loop: batches → model → ZeRO optimizer. With TrainerConfig::session its steps come from calls
+/// instead: passes() and optim_step().
 ///
 /// Between steps the object holds the state after steps_done() steps. A rank of any world size that loads this state
 /// continues with the same bits. Not thread-safe. After an error of the communicator the object can only be destroyed.
@@ -100,13 +100,24 @@ class Trainer {
   /// loss scaler gives up.
   StepResult step(std::uint32_t flags);
 
+  /// The passes of a session, which optim_step() turns into a step. Throws Error{"invalid_argument"} in other
+  /// trainings.
+  PassRunner& passes();
+  /// Updates the parameters with the sum of the gradients since the last update. Must be called on every rank at once.
+  /// Throws Error{"no_gradients"} without a pass, and Error{"invalid_argument"}; then nothing changes.
+  StepResult optim_step(double lr, const UpdateSettings& settings);
+  /// Drops the passes since the last update.
+  void drop_gradients();
+  /// Draws answers from the current parameters of a session; see sampling.h. Must be called on every rank at once.
+  std::vector<SampledAnswer> sample(std::span<const SequenceRequest> requests);
+
   /// Computes the log-probabilities of all sequences of all files with the current parameters, which must be those of
   /// the initial model. Some preference objectives need them before the first step or evaluation; for other trainings
   /// the result is empty. Must be called on every rank at once; the result is equal on all.
-  std::vector<double> compute_reference() { return loss_->compute_reference(); }
+  std::vector<double> compute_reference() { return loss().compute_reference(); }
   /// Sets the log-probabilities that a trainer of the same training has computed. Throws Error{"invalid_argument"} for
   /// a wrong number of them.
-  void set_reference(std::vector<double> log_probs) { loss_->set_reference(std::move(log_probs)); }
+  void set_reference(std::vector<double> log_probs) { loss().set_reference(std::move(log_probs)); }
 
   /// Returns the loss of an evaluation file with the current parameters, and changes nothing. Must be called on every
   /// rank at once. Throws Error{"no_evaluation_data"} if the configuration has no such file, and Error{"no_targets"}.
@@ -149,6 +160,12 @@ class Trainer {
   GradScale grad_scale() const;
   /// Sets parameters that are norms of others, and refreshes what the model derives from parameters.
   void params_replaced();
+  void make_loss();
+  void make_passes();
+  /// Throws Error{"invalid_argument"} in a session.
+  TrainingLoss& loss();
+  /// Makes the result of a step from the optimizer's summary, and counts the step.
+  StepResult step_result(const StepSummary& summary, double lr);
   void run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds);
   /// Bytes sent since the last call, through all communicators.
   SentBytes take_sent();
@@ -162,12 +179,13 @@ class Trainer {
   std::unique_ptr<CountingComm> communicator_;
   std::unique_ptr<CountingComm> same_experts_, all_experts_;  // null with one set
   std::optional<ExpertRowsComm> expert_rows_;
-  BatchSource batches_;
+  std::optional<BatchSource> batches_;      // none in a session
   std::vector<SequenceReader> evaluation_;  // one for each evaluation
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;
-  std::unique_ptr<TrainingLoss> loss_;
+  std::unique_ptr<TrainingLoss> loss_;  // null in a session
+  std::unique_ptr<PassRunner> passes_;  // only in a session
   Overrides overrides_;
   std::int64_t steps_done_ = 0;
 };

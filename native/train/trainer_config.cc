@@ -24,7 +24,7 @@ void validate_batch(const TrainerConfig& config) {
 void validate_ranks(const TrainerConfig& config) {
   require(config.world_size >= 1 && config.rank >= 0 && config.rank < config.world_size, "invalid_argument",
           "rank " + std::to_string(config.rank) + " is outside a world of " + std::to_string(config.world_size));
-  require(config.world_size <= config.batch.num_leaves(), "too_many_ranks",
+  require(config.session || config.world_size <= config.batch.num_leaves(), "too_many_ranks",
           std::to_string(config.world_size) + " ranks for " + std::to_string(config.batch.num_leaves()) +
               " micro-batches per step: at least one rank would never have work");
   require(config.num_threads >= 1, "invalid_argument", "a rank needs at least one thread");
@@ -59,9 +59,28 @@ void validate_preference(const TrainerConfig& config) {
           "the reference 'base' is the model without its adapter, which must not have modules_to_save; use 'initial'");
 }
 
+void validate_session(const TrainerConfig& config) {
+  if (!config.session) return;
+  const ModelConfig& model = config.model;
+  const auto check = [](bool holds, const char* what) { require(holds, "invalid_argument", what); };
+  check(config.training_files.empty() && config.evaluation_files.empty() && !config.preference &&
+            config.overrides.empty(),
+        "a session has no files, objective or overrides: its rows and losses come with its calls");
+  check(config.zero.stage == 2 && config.zero.expert_parallel_size == 1,
+        "a session has zero.stage 2, and expert_parallel_size 1");
+  check(config.precision != DType::kF16 && config.loss_scale.type == LossScaleType::kNone,
+        "a session has precision bf16 or fp32, without a loss scale");
+  check(model.embedding_dropout == 0 && model.attention_dropout == 0 && model.residual_dropout == 0 &&
+            (!model.adapter || model.adapter->dropout == 0),
+        "a session has no dropout");
+  check(config.optimizer.type == OptimizerType::kAdamW && config.optimizer.ema.decay == 0,
+        "a session has the optimizer adamw, without a moving average");
+}
+
 }  // namespace
 
 double TrainerConfig::grad_divisor() const {
+  if (session) return 1;
   const auto counted = static_cast<double>(max_counted());
   if (precision != DType::kF16) return counted;
   return counted * std::max(1.0, static_cast<double>(batch.num_leaves()) / zero.gradient_predivide_factor);
@@ -75,7 +94,9 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   std::vector<ParamGroupRule> rules = config.param_groups;
   const Overrides overrides(config.overrides);
   for (ParamGroupRule& rule : rules) rule.own_rate = overrides.names_group(rule.match);
-  options.param_groups = resolve_param_groups(param_specs(config.model), rules, config.optimizer.weight_decay);
+  options.has_passes = config.session;
+  options.param_groups =
+      resolve_param_groups(param_specs(config.model), rules, config.optimizer.weight_decay, config.session);
   options.num_leaves = config.batch.num_leaves();
   options.num_lanes = config.zero.stage == 1 ? config.zero.lanes : 0;
   options.grad_unit = 1.0 / config.grad_divisor();
@@ -88,6 +109,7 @@ void validate(const TrainerConfig& config) {
   validate_preference(config);
   validate_ranks(config);
   validate_zero(config);
+  validate_session(config);
   validate(config.lr_schedule);
   validate(config.optimizer);
   static_cast<void>(LossScaler(config.loss_scale));

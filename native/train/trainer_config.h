@@ -50,6 +50,9 @@ struct TrainerConfig : UpdateOptions {
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
   std::optional<PreferenceConfig> preference;  // none: the loss is the mean over all targets
+  /// A training session: its steps come from calls, so there are no files. A pass has at most batch.global_batch_size
+  /// rows.
+  bool session = false;
   std::vector<TrainingFile> training_files;
   std::vector<std::vector<std::string>> evaluation_files;  // token files of each evaluation
   std::uint64_t seed = 1;                                  // of the initial parameters
@@ -74,6 +77,7 @@ struct TrainerConfig : UpdateOptions {
     field("cpu_isa", cpu_isa, cpu_isa_from_name);
     field("precision", precision);
     field("preference", preference);
+    field("session", session);
     field("training_files", training_files);
     field("evaluation_files", evaluation_files);
     field("seed", seed);

@@ -27,6 +27,7 @@ const COMMANDS_OF = {
     'rotate_api_key',
     'touch_api_key',
   ],
+  calls: ['count_calls'],
   edits: ['commit_edit'],
   integrations: ['claim_forwards', 'save_forward'],
   jobs: [

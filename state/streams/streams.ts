@@ -1,14 +1,10 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
-import { jobKey, redisCall, type StoreContext } from '../core/context.js';
+import { jobKey, type StoreContext } from '../core/context.js';
+import { type WaitOptions, waitFields } from '../core/wait.js';
 import { type MetricBlock, readBlocks, type SeqRange, type StepRange } from './metric-blocks.js';
 import { formatPosition, parsePosition } from './stream-position.js';
 
 export type StreamKind = StreamEntry['kind'];
-
-interface WaitOptions {
-  timeoutMs: number;
-  signal?: AbortSignal;
-}
 
 /** `[id, [field, value, …]]`, the form of an entry in Redis' replies. */
 type RawEntry = [id: string, fields: string[]];
@@ -111,7 +107,8 @@ export function jobStreams(context: StoreContext) {
           ? seq !== '0'
           : stream !== seen.stream || Number(seq) !== seen.seq || Number(stamp) !== seen.stamp);
       const fields = ['stream', 'seq', 'seq_stamp'];
-      return waitFields(context, { jobId, fields, channel: 'wake' }, hasMore, options);
+      const key = jobKey(context, jobId);
+      return waitFields(context, { key, fields, channel: `${key}:wake` }, hasMore, options);
     },
 
     /**
@@ -119,13 +116,11 @@ export function jobStreams(context: StoreContext) {
      * Any number of waiters share one subscription.
      * @returns false when `timeoutMs` passed or `signal` was aborted first
      */
-    waitVersion: (jobId: string, version: number, options: WaitOptions): Promise<boolean> =>
-      waitFields(
-        context,
-        { jobId, fields: ['state_version'], channel: 'control' },
-        ([now]) => Number(now) !== version,
-        options,
-      ),
+    waitVersion(jobId: string, version: number, options: WaitOptions): Promise<boolean> {
+      const key = jobKey(context, jobId);
+      const watched = { key, fields: ['state_version'], channel: `${key}:control` };
+      return waitFields(context, watched, ([now]) => Number(now) !== version, options);
+    },
   };
 }
 
@@ -154,57 +149,6 @@ function entryPositionOf(stream: string, id: string): EntryPosition {
 
 function positionOf(text: string | null) {
   return text === null ? undefined : parsePosition(text);
-}
-
-/** Waits until fields of the record meet a condition; every change of them is published on the channel. */
-async function waitFields(
-  context: StoreContext,
-  { jobId, fields, channel }: { jobId: string; fields: string[]; channel: string },
-  areReached: (values: (string | null)[]) => boolean,
-  { timeoutMs, signal }: WaitOptions,
-): Promise<boolean> {
-  const key = jobKey(context, jobId);
-  const hasMore = async () => areReached(await redisCall(context.redis.hmget(key, ...fields)));
-  if (await hasMore()) return true;
-
-  const waiting = new AbortController();
-  const stop = () => waiting.abort();
-  const timer = setTimeout(stop, timeoutMs);
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
-  try {
-    return await untilWoken(context, `${key}:${channel}`, hasMore, waiting.signal);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', stop);
-  }
-}
-
-/** Checks when the subscription is active and after each message; returns false when `signal` ends the wait. */
-async function untilWoken(
-  context: StoreContext,
-  channel: string,
-  hasMore: () => Promise<boolean>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  let wake: () => void = () => undefined;
-  let woken = new Promise<void>((resolve) => {
-    wake = resolve;
-  });
-  signal.addEventListener('abort', () => wake(), { once: true });
-  const unsubscribe = await context.subscriptions.add(channel, () => wake());
-  try {
-    while (!signal.aborted) {
-      if (await hasMore()) return true;
-      await woken;
-      woken = new Promise((resolve) => {
-        wake = resolve;
-      });
-    }
-    return false;
-  } finally {
-    await unsubscribe();
-  }
 }
 
 function eventOf(position: EntryPosition, fields: string[]): JobEvent {

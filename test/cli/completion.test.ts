@@ -17,7 +17,7 @@ const completer =
 t.test('commands, options, and values of options and arguments', async (t) => {
   const complete = completer(offline);
   t.strictSame(await complete('sub'), ['submit']);
-  t.strictSame((await complete('re')).sort(), ['recover', 'resize', 'resume', 'retry']);
+  t.strictSame((await complete('re')).sort(), ['recover', 'replay', 'resize', 'resume', 'retry']);
   t.strictSame(await complete('--ap'), ['--api-key']);
   t.strictSame(await complete('submit', '--dr'), ['--dry-run']);
   t.strictSame(await complete('submit', '--js'), ['--json'], 'options of every command');

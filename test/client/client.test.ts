@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { parse } from 'yaml';
+import { answerCall, createSession } from '../../api/testing/sessions.js';
 import { ADMIN_KEY, smallSweep, startTestStack } from '../../api/testing/stack.js';
 import { ApiError, collect, Zerofleet } from '../../clients/typescript/index.js';
 import type { SweepSpec } from '../../contracts/index.js';
@@ -185,6 +186,18 @@ t.test('all methods', async (t) => {
     t.match(await client.pools(), [{ name: 'default', workers: 0 }]);
     t.strictSame(await client.workers(), []);
     t.match(await client.metrics(), /zerofleet_pool_workers\{pool="default"\} 0/);
+  });
+
+  await t.test('calls', async (t) => {
+    const { id } = await createSession(stack);
+    t.match(await client.calls.put(id, 1, { type: 'save_state' }), { number: 1, state: 'pending' });
+    t.same(await client.calls.get(id, 1), { type: 'save_state' });
+    t.same(await client.calls.answer(id, 1), { number: 1, state: 'pending' });
+    const waiting = client.calls.result(id, 1);
+    const result = { error: { code: 'gradients_pending', message: 'update first' } };
+    await answerCall(stack, id, 1, result);
+    t.same(await waiting, result);
+    t.match(await collect(client.calls.list(id)), [{ number: 1, type: 'save_state', state: 'done' }]);
   });
 
   await t.test('sweeps', async (t) => {

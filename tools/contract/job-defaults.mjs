@@ -103,9 +103,10 @@ function renderValues(schemas) {
   return `\n/** Values of the schemas that list theirs. */\nexport const VALUES = {\n${lines.join('')}} as const;\n`;
 }
 
-/** TypeScript of the defaults of all sections of the job document, from the bundled contract with its annotations. */
+/** TypeScript of the defaults of the job document and of calls, from the bundled contract with its annotations. */
 export function renderDefaults({ components: { schemas } }) {
-  const sections = [...reachable('JobSpec', schemas)]
+  const named = ['JobSpec', 'Call'].flatMap((name) => [...reachable(name, schemas)]);
+  const sections = [...new Set(named)]
     .map((name) => [name, schemas[name]])
     .filter(([, { properties }]) => properties !== undefined);
   const plain = sections

@@ -14,7 +14,7 @@ const mayInclude = {
   data: ['core'],
   model: ['core', 'kernels'],
   zero: ['core', 'kernels', 'comm'],
-  train: ['core', 'kernels', 'comm', 'data', 'model', 'zero'],
+  train: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'serve'],
   serve: ['core', 'kernels', 'model'],
   bench: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'serve'],
   binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'serve', 'bench'],

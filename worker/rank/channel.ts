@@ -1,12 +1,15 @@
 import type {
   AgentMessage,
+  CallsMessage,
   DeliverMessage,
+  LoadAnswerMessage,
   LocalMessage,
   RankMessage,
   SessionCredentials,
   StartMessage,
 } from '../../contracts/rank-protocol.js';
 import { deferred } from '../shared/deferred.js';
+import { Mailbox } from '../shared/mailbox.js';
 
 /** A rank's end of the channel to its agent. */
 export interface RankChannel {
@@ -43,12 +46,16 @@ function traceEnv({ trace: { traceparent, tracestate } }: StartMessage): NodeJS.
 /** Dispatches the agent's messages: promises for single events, fields for current values. */
 export class Inbox {
   readonly started: Promise<StartMessage>;
-  readonly proceed: Promise<void>;
+  /** All bytes of a load are verified; one for each load. */
+  readonly proceeds = new Mailbox<void>();
   readonly exit: Promise<void>;
   /** Flags that the agent passes to the steps. */
   flags = 0;
   /** Number of the newest save request. */
   saveRequest = 0;
+  /** Work of a session, and answers to its `load_call`s. */
+  readonly calls = new Mailbox<CallsMessage>();
+  readonly loadAnswers = new Mailbox<LoadAnswerMessage>();
 
   /** Called with every message of the agent. */
   onAnyMessage: () => void = () => undefined;
@@ -60,10 +67,8 @@ export class Inbox {
 
   constructor(channel: RankChannel) {
     const started = deferred<StartMessage>();
-    const proceed = deferred<void>();
     const exit = deferred<void>();
     this.started = started.promise;
-    this.proceed = proceed.promise;
     this.exit = exit.promise;
     channel.onMessage((message) => {
       this.onAnyMessage();
@@ -82,8 +87,14 @@ export class Inbox {
           this.flags = message.flags;
           this.saveRequest = message.save_request;
           break;
+        case 'calls':
+          this.calls.put(message);
+          break;
+        case 'load_answer':
+          this.loadAnswers.put(message);
+          break;
         case 'proceed':
-          proceed.resolve();
+          this.proceeds.put();
           break;
         case 'exit':
           exit.resolve();

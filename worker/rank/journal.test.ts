@@ -67,7 +67,7 @@ t.test('the journal of a rank', async (t) => {
     },
     { kind: 'running', step: 20 },
     step(21),
-    { kind: 'stopped', step: start.spec.train.steps, flags: 0 },
+    { kind: 'stopped', step: 22, flags: 0 },
     { kind: 'failed', error: { code: 'diverged', message: 'not\n  finite' }, step: 22 },
     heartbeat({ step: 22 }),
   ];

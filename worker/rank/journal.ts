@@ -116,7 +116,7 @@ class Journal {
       this.warn(
         `step ${step} skipped: its gradients were not finite${fields({ loss_scale, skipped_steps })}`,
       );
-    const total = this.start?.spec.train.steps ?? step;
+    const total = this.start?.spec.train.steps;
     const { now } = this.options;
     const isEdge = step === (this.firstStep ?? 0) + 1 || step === total || evaluations.length > 0;
     if (!isEdge && now() - this.lineAt < STEP_LINE_MS) return;
@@ -124,7 +124,7 @@ class Journal {
     const { loss, aux_loss, preference, grad_norm, lr, tokens } = message;
     const seconds = message.seconds.total;
     const tokensPerSecond = Math.round(tokens / seconds);
-    this.info(`step ${step} of ${total}`, {
+    this.info(total === undefined ? `step ${step}` : `step ${step} of ${total}`, {
       loss,
       ...(aux_loss !== null && { aux_loss }),
       ...(preference && { margin: preference.margin, accuracy: preference.accuracy }),

@@ -1,45 +1,17 @@
-import type {
-  BaseLoad,
-  EarlyStoppingState,
-  LoadedBase,
-  LoadSource,
-  RangeChecksum,
-  Restore,
-  StartMessage,
-  TrainingPosition,
-} from '../../contracts/rank-protocol.js';
-import { NOT_EVALUATED } from '../../job-document/index.js';
-import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
-import { baseError, toRankError } from '../shared/errors.js';
-import type { NativeCore, RankTrainer } from '../shared/native/adapter.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { toRankError } from '../shared/errors.js';
+import type { NativeCore, RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { SilenceWatch } from '../shared/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
+import type { Position, RankContext } from './context.js';
 import { GpuListener } from './gpu-listener.js';
-import type { TrainedState } from './load/fit.js';
-import { loadBase } from './load/load-base.js';
-import { loadCheckpoint } from './load/load-checkpoint.js';
-import { loadModel } from './load/load-model.js';
+import { begin } from './load/begin.js';
 import { NcclLog, ncclLine } from './nccl-log.js';
-import { positionAfterLoad, positionAfterRestore } from './position.js';
-import { beginReference, type ContinuedCheckpoint, type Reference } from './reference.js';
+import { callLoop } from './session/call-loop.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
 import { trainedState } from './trained-state.js';
 import { trainerConfig } from './trainer-config.js';
-
-/** Position for the heartbeat and the last message. */
-interface Position {
-  step: number;
-  /** Bytes that the rank has sent to other ranks. */
-  sent_bytes: number;
-  /** Bytes that the trainer has allocated on its GPU; 0 on the CPU. */
-  gpu_bytes: number;
-  /**
-   * A heartbeat has sent `gpu_bytes`. The next step measures again: one question to the driver per heartbeat, not per
-   * step.
-   */
-  is_sent: boolean;
-}
 
 /**
  * Runs one rank, from its start message to its exit.
@@ -110,19 +82,6 @@ export async function runRank(
   }
 }
 
-interface RankContext {
-  channel: RankChannel;
-  inbox: Inbox;
-  core: NativeCore;
-  start: StartMessage;
-  objects: ObjectStore;
-  position: Position;
-  /** Sends a heartbeat. */
-  beat(): void;
-  /** Rejects when waiting for the trainer is useless. */
-  gpu_lost: Promise<never> | null;
-}
-
 async function train(ctx: RankContext): Promise<void> {
   const { channel, core, start, gpu_lost } = ctx;
   const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
@@ -159,128 +118,39 @@ async function trainWith(
     numerics_fingerprint: core.fingerprint(start.device),
   });
 
-  const { step, early_stopping, base_digest_part, reference } = await begin(ctx, trainer, state);
+  const begun = await begin(ctx, trainer, state);
+  const { base_digest_part, reference } = begun;
+  const { step } = begun.at;
   position.step = step;
   await channel.send({ kind: 'running', step: position.step });
 
   trainer.prepareSnapshot();
   const send = channel.send.bind(channel);
   const writer = new SnapshotWriter({ objects, start, state, base_digest_part, reference, send });
-  const end = await trainLoop({
-    trainer,
-    writer,
-    start,
-    first_step: step,
-    early_stopping,
-    flags: () => inbox.flags,
-    saveRequest: () => inbox.saveRequest,
-    now: () => performance.now() / 1000,
-    send,
-    onStep: ({ step: done, sent }) => {
-      position.step = done;
-      position.sent_bytes += sent.reduced + sent.gathered + sent.routed;
-      if (start.device === 'cuda' && position.is_sent) {
-        position.gpu_bytes = allocatedBytes(trainer);
-        position.is_sent = false;
-      }
-      if (done === step + 1) beat();
-    },
-  });
+  const onStep = ({ step: done, sent }: Pick<StepResult, 'step' | 'sent'>) => {
+    position.step = done;
+    position.sent_bytes += sent.reduced + sent.gathered + sent.routed;
+    if (start.device === 'cuda' && position.is_sent) {
+      position.gpu_bytes = allocatedBytes(trainer);
+      position.is_sent = false;
+    }
+    if (done === step + 1) beat();
+  };
+  const common = { trainer, writer, start, send, onStep };
+  const end = await (start.spec.train.session === undefined
+    ? trainLoop({
+        ...common,
+        first_step: step,
+        early_stopping: begun.early_stopping,
+        flags: () => inbox.flags,
+        saveRequest: () => inbox.saveRequest,
+        now: () => performance.now() / 1000,
+      })
+    : callLoop({ ...common, channel, objects, state, begun, inbox }));
   await writer.idle();
   await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
 }
 
 function allocatedBytes(trainer: RankTrainer): number {
   return Object.values(trainer.memory()).reduce((sum, bytes) => sum + bytes);
-}
-
-interface Begun {
-  /** Steps done. */
-  step: number;
-  early_stopping: EarlyStoppingState | null;
-  /** This rank's share of the digest of the base; null without adapters. */
-  base_digest_part: string | null;
-  reference: Reference | null;
-}
-
-/** Initializes or loads the state. */
-async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<Begun> {
-  const { channel, inbox, start } = ctx;
-  const source = start.load;
-  const fresh = start.spec.train.early_stopping === undefined ? null : NOT_EVALUATED;
-  if (source === null) {
-    await trainer.initialize();
-    const reference = await beginReference(ctx, trainer, null);
-    const baseDigestPart = start.base === null ? null : await trainer.baseDigestPart();
-    return { step: 0, early_stopping: fresh, base_digest_part: baseDigestPart, reference };
-  }
-  // The source may have no adapters. A base would take long, and is loaded.
-  if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
-  const base = start.base === null ? null : await openBase(ctx, start.base, trainer, state);
-  const { ranges, at, restore, early_stopping, continued } = await load(ctx, source, trainer, state);
-  await channel.send({ kind: 'loaded', ranges, base });
-  // A checksum covers bytes of several ranks, so only the agent can verify it.
-  await inbox.proceed;
-  await trainer.finishLoad({ ...at, restore });
-  const reference = await beginReference(ctx, trainer, continued);
-  return {
-    step: at.step,
-    early_stopping: early_stopping ?? fresh,
-    base_digest_part: base?.digest_part ?? null,
-    reference,
-  };
-}
-
-/** Loads the base of adapters. @throws ZerofleetError `base_damaged`: the job's own checkpoint may be whole */
-async function openBase(
-  { start, objects }: RankContext,
-  source: BaseLoad,
-  trainer: RankTrainer,
-  { params }: TrainedState,
-): Promise<LoadedBase> {
-  try {
-    const ranges = await loadBase({ objects, source, trainer, params, retry: start.save.final });
-    return { ranges, digest_part: await trainer.baseDigestPart() };
-  } catch (error) {
-    throw baseError(error);
-  }
-}
-
-interface Loaded {
-  /** Checksums of all bytes read. */
-  ranges: RangeChecksum[];
-  at: TrainingPosition;
-  restore: Restore;
-  /** State of early stopping in the job's own checkpoint; null for another source. */
-  early_stopping: EarlyStoppingState | null;
-  /** Null if a new training begins. */
-  continued: ContinuedCheckpoint | null;
-}
-
-async function load(
-  { start, objects }: RankContext,
-  source: LoadSource,
-  trainer: RankTrainer,
-  state: TrainedState,
-): Promise<Loaded> {
-  const retry = start.save.final;
-  const { loss_scale } = start.spec.train;
-  if (source.kind === 'model') {
-    const model = await loadModel({ objects, source, trainer, state, retry });
-    const { ranges, optimizer } = model;
-    const at = positionAfterRestore(optimizer, loss_scale);
-    return { ranges, at, restore: source.restore, early_stopping: null, continued: null };
-  }
-  const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
-  const at = positionAfterLoad(manifest, source, loss_scale);
-  // A fork saves and exports its own best checkpoint, so it does not continue with the evaluations of the other job.
-  const earlyStopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
-  const { restore, directory } = source;
-  return {
-    ranges,
-    at,
-    restore,
-    early_stopping: earlyStopping,
-    continued: restore === 'weights' ? null : { directory, manifest },
-  };
 }

@@ -1,4 +1,5 @@
 import type {
+  CallPosition,
   EvaluationRecord,
   RankMessage,
   RetryPolicy,
@@ -32,10 +33,12 @@ interface SnapshotWriterOptions {
   send(message: RankMessage): Promise<void>;
 }
 
-/** Evaluation results and the number of the save request, which a save records with the state. */
+/** Records that a save has besides the state. */
 export interface SaveNote extends EvaluationRecord {
   /** Number of the request that the save answers; 0 for none. */
   save_request: number;
+  /** Null for a job that is no session. */
+  calls: CallPosition | null;
 }
 
 /** Maximum number of snapshots in the core: one being written, and one taken meanwhile. */
@@ -92,7 +95,7 @@ export class SnapshotWriter {
   private async store(
     snapshot: Snapshot,
     policy: RetryPolicy,
-    { save_request, stall_seconds, ...evaluations }: SaveNote & { stall_seconds: number },
+    { save_request, stall_seconds, ...records }: SaveNote & { stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
     const { start, base_digest_part, reference } = this.options;
@@ -103,7 +106,7 @@ export class SnapshotWriter {
       directory,
       reference: reference?.record ?? null,
       ...positionOf(snapshot),
-      ...evaluations,
+      ...records,
     };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);

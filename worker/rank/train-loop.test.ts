@@ -1,6 +1,6 @@
 import t from 'tap';
 import { STEP_FLAGS } from '../../contracts/rank-protocol.js';
-import { runScript as run, type Script } from '../testing/train-script.js';
+import { runScript as run, type Script } from './testing/train-script.js';
 
 t.test('it saves every k steps and the last one with the final retry policy', async (t) => {
   const { end, saved, sent } = await run({ steps: 7, every_steps: 3 });

@@ -10,9 +10,10 @@ import {
 } from '../../contracts/rank-protocol.js';
 import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../job-document/index.js';
 import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
-import { type SavePace, savePace } from './save-pace.js';
+import { type SavePace, savePace } from '../shared/save-pace.js';
 import { requireProgress, SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
+import { roundedSeconds } from './step-seconds.js';
 
 interface TrainLoopOptions {
   trainer: RankTrainer;
@@ -29,10 +30,10 @@ interface TrainLoopOptions {
   /** Seconds of a monotonic clock. */
   now(): number;
   send(message: RankMessage): Promise<void>;
-  onStep(result: StepResult): void;
+  onStep(result: Pick<StepResult, 'step' | 'sent'>): void;
 }
 
-interface TrainLoopEnd {
+export interface TrainLoopEnd {
   step: number;
   /** Agreed flags that stopped the training; 0 when it is complete. */
   flags: number;
@@ -45,7 +46,7 @@ interface TrainLoopEnd {
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {
   const { trainer, start } = options;
-  const total = start.spec.train.steps;
+  const { steps: total = 0 } = start.spec.train;
   let step = options.first_step;
   let { early_stopping } = options;
   const saves = new Saves(options);
@@ -114,7 +115,9 @@ class Saves {
     const { writer, trainer } = this.options;
     const saveRequest = this.carried > this.answered ? this.carried : 0;
     this.answered = this.carried;
-    this.pace.saved(await writer.save(trainer, policy, { save_request: saveRequest, ...record }));
+    this.pace.saved(
+      await writer.save(trainer, policy, { save_request: saveRequest, calls: null, ...record }),
+    );
   }
 }
 
@@ -157,8 +160,8 @@ function steppedMessage(
 ): RankMessage {
   const { step, loss, aux_loss, preference, grad_norm, lr } = result;
   const { trust_ratios, finite, skipped_steps, loss_scale } = result;
-  const { total, data, forward, backward, exchange, optimizer, gather } = result.seconds;
   const share = usefulShare(training_files);
+  const tokens = Math.round(tokensPerStep(train) * share);
   return {
     kind: 'stepped',
     step,
@@ -168,20 +171,13 @@ function steppedMessage(
     grad_norm,
     lr,
     trust_ratios,
-    tokens: Math.round(tokensPerStep(train) * share),
+    tokens,
+    total_tokens: step * tokens,
     padding: 1 - share,
     finite,
     skipped_steps,
     loss_scale,
-    seconds: {
-      total: rounded(total),
-      data: rounded(data),
-      forward: rounded(forward),
-      backward: rounded(backward),
-      exchange: rounded(exchange),
-      optimizer: rounded(optimizer),
-      gather: rounded(gather),
-    },
+    seconds: roundedSeconds(result.seconds),
     ...evaluated,
   };
 }
@@ -197,9 +193,4 @@ function usefulShare(files: StartMessage['training_files']): number {
 function finiteLosses(evaluations: readonly Evaluation[]): Record<string, number> {
   const finite = evaluations.filter(({ loss }) => Number.isFinite(loss));
   return Object.fromEntries(finite.map(({ name, loss }) => [name, loss]));
-}
-
-/** Rounds to microseconds, because every metric stores these values. */
-function rounded(seconds: number): number {
-  return Math.round(seconds * 1e6) / 1e6;
 }

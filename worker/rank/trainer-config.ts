@@ -6,7 +6,7 @@ import type { TrainerConfig } from '../shared/native/adapter.js';
 /** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data } = start.spec;
-  const { optimizer, objective } = train;
+  const { optimizer, objective, session, steps } = train;
   const [beta1, beta2] = optimizer.betas ?? [];
   return {
     ...train,
@@ -18,6 +18,9 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     world_size: start.world_size,
     threads: start.threads,
     preference: objective ?? null,
+    session: session !== undefined,
+    // A session has no schedule that ends.
+    steps: steps ?? 1,
     data_seed: data.seed,
     optimizer: { ...optimizer, beta1, beta2 },
     param_groups: paramGroups(optimizer),

@@ -1,12 +1,19 @@
 import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type {
+  OptimStep,
+  PassLoss,
+  PassResult,
+  PassRows,
   RankTrainer,
+  SampledAnswer,
+  SampleRequest,
   Slice,
   Snapshot,
   SnapshotSlice,
   StepResult,
   TrainerConfig,
 } from '../shared/native/adapter.js';
+import { fakeAnswer, fakePass } from './fake-session.js';
 import {
   advance,
   bytesOf,
@@ -51,6 +58,7 @@ export class FakeTrainer implements RankTrainer {
   };
   private snapshots = 0;
   private reference: Float64Array | null = null;
+  private passes = 0;
 
   constructor(
     private readonly config: TrainerConfig,
@@ -145,6 +153,29 @@ export class FakeTrainer implements RankTrainer {
       seconds,
       sent: { reduced: 0, gathered: 0, routed: 0 },
     };
+  }
+
+  async forward(_: PassLoss, rows: PassRows): Promise<PassResult> {
+    return fakePass(rows);
+  }
+
+  async forwardBackward(_: PassLoss, rows: PassRows): Promise<PassResult> {
+    this.passes++;
+    return fakePass(rows);
+  }
+
+  async optimStep({ lr }: OptimStep): Promise<StepResult> {
+    if (this.passes === 0) throw Object.assign(new Error('there was no pass'), { code: 'no_gradients' });
+    this.passes = 0;
+    return { ...(await this.step(0)), lr };
+  }
+
+  dropGradients(): void {
+    this.passes = 0;
+  }
+
+  async sample(requests: SampleRequest[]): Promise<SampledAnswer[]> {
+    return requests.map(fakeAnswer);
   }
 
   /** Every rank must call it at the same step. */

@@ -21,6 +21,7 @@ export const ignoringListener: WorldListener = {
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
   onStepped: () => undefined,
+  onCall: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,
   onLine: () => undefined,

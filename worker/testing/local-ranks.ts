@@ -24,7 +24,7 @@ import { startMessage } from './start-message.js';
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 
 /** Saves that answer no request, at steps without an evaluation. */
-const NOTE = { save_request: 0, eval_losses: {}, early_stopping: null };
+const NOTE = { save_request: 0, eval_losses: {}, early_stopping: null, calls: null };
 
 interface LocalWorldOptions {
   core: NativeCore;

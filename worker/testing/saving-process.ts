@@ -77,13 +77,7 @@ export async function trainAndSave(
     if (resume) {
       const directory = resume.prefix;
       const loaded = await world.load(objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
-      await checkpoints.verifyLoad(
-        {
-          source: { kind: 'checkpoint', directory, restore: 'full', own: true },
-          files: resume.manifest.shards,
-        },
-        loaded.ranges,
-      );
+      await checkpoints.verifyLoad({ source: { directory }, files: resume.manifest.shards }, loaded.ranges);
       if (loaded.digest !== fakeStateDigest(1, loaded.at.step)) throw new Error('another state was loaded');
     } else {
       await world.initialize();

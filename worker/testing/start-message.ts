@@ -51,9 +51,9 @@ export interface TestSpec {
   export?: JobSpec['export'];
 }
 
-/** Either of steps and epochs. */
+/** Either of steps and epochs; a session has neither. */
 function stepsOf({ steps = 20, train }: TestSpec): JobSpec['train'] {
-  return train?.epochs === undefined ? { steps } : {};
+  return (train?.epochs ?? train?.session) === undefined ? { steps } : {};
 }
 
 /** Returns the spec of `submittedSpec` for a job with steps. */
@@ -68,7 +68,7 @@ export function submittedSpec(given: TestSpec = {}): ResolvedJobSpec {
       priority: given.priority ?? 0,
       model: { config: given.config ?? TINY_MODEL },
       data: {
-        ...(given.data?.mixture === undefined && {
+        ...((given.data?.mixture ?? given.train?.session) === undefined && {
           dataset: given.dataset ?? 'ds_01J00000000000000000000000',
         }),
         ...given.data,

@@ -24,6 +24,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     lr: 0.1,
     trust_ratios: [],
     tokens: 1000,
+    total_tokens: 1000 * step,
     padding: 0.25,
     evaluations: [],
     early_stopping: null,

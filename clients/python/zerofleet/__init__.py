@@ -4,16 +4,27 @@ from . import schemas
 from .asynchronous import AsyncZerofleet
 from .client import Zerofleet
 from .datasets import announcement
-from .errors import ApiError, ConnectionFailed, ContentMismatch, WaitTimeout, ZerofleetError
+from .errors import (
+    ApiError,
+    CallFailed,
+    ConnectionFailed,
+    ContentMismatch,
+    WaitTimeout,
+    ZerofleetError,
+)
 from .retry import RetryPolicy
+from .session import Call, Session
 from .version import __version__
 
 __all__ = [
     "ApiError",
     "AsyncZerofleet",
+    "Call",
+    "CallFailed",
     "ConnectionFailed",
     "ContentMismatch",
     "RetryPolicy",
+    "Session",
     "WaitTimeout",
     "Zerofleet",
     "ZerofleetError",

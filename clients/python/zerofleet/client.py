@@ -21,9 +21,10 @@ from .operations import (
     WebhooksOperations,
 )
 from .retry import RetryPolicy
-from .schemas import Job
+from .schemas import Job, JobId
+from .session import Session
 from .sweeps import Sweeps
-from .training import Data, Method, document
+from .training import Data, Method, document, session_document
 from .transport import Transport
 
 
@@ -99,6 +100,33 @@ class Zerofleet(ServiceOperations):
         )
         job = self.jobs.create(spec)
         return self.jobs.watch(job["id"]) if watch else job
+
+    def session(
+        self,
+        model: str = "llama-tiny",
+        *,
+        method: Method = "full",
+        name: Optional[str] = None,
+        idle_seconds: Optional[int] = None,
+        fields: Optional[Mapping[str, Any]] = None,
+        **train: Any,
+    ) -> Session:
+        """Creates a session: a job whose steps come from calls. `model`, `method`, `fields` and `train` are those of
+        `train`. Without calls for `idle_seconds`, 900 by default, the session is paused until the next call."""
+        spec = session_document(
+            self._http,
+            model=model,
+            method=method,
+            name=name,
+            idle_seconds=idle_seconds,
+            train=train,
+            fields=fields or {},
+        )
+        return self.open_session(self.jobs.create(spec)["id"])
+
+    def open_session(self, job_id: JobId) -> Session:
+        """Continues a session after its last call."""
+        return Session(self.jobs, job_id)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -38,5 +38,15 @@ class ContentMismatch(ZerofleetError):
     """A downloaded file is not the one that the API listed, or a file is not the one of the upload."""
 
 
+class CallFailed(ZerofleetError):
+    """A call of a session that could not be done. The session goes on."""
+
+    def __init__(self, number: int, code: str, message: str) -> None:
+        self.number = number
+        self.code = code
+        """Code of the catalogue (docs/errors.md), e.g. `no_gradients`."""
+        super().__init__(f"call {number}: {code}: {message}")
+
+
 class WaitTimeout(ZerofleetError, TimeoutError):
-    """A job did not reach the awaited state in time."""
+    """A job did not reach the awaited state in time, or a call has no result yet."""

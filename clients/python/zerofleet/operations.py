@@ -151,12 +151,12 @@ class JobsOperations(Resource):
         idempotency_key: Optional[str] = None,
         if_match: Optional[str] = None,
     ) -> None:
-        """Removes the job, its events, metrics and logs permanently; `recover` does not restore it.
-        With `artifacts=true` its checkpoints and exports are removed as well; otherwise their files
-        stay in the object store, but the API no longer lists them. The request is refused while
-        another job or an export reads a checkpoint of the job (`checkpoint_held`), and with
-        `artifacts=true` if it has a pinned checkpoint (`checkpoint_pinned`). A deletion that has
-        begun is completed even if the server is killed."""
+        """Removes the job, its events, metrics, logs and calls permanently; `recover` does not
+        restore it. With `artifacts=true` its checkpoints and exports are removed as well; otherwise
+        their files stay in the object store, but the API no longer lists them. The request is
+        refused while another job or an export reads a checkpoint of the job (`checkpoint_held`),
+        and with `artifacts=true` if it has a pinned checkpoint (`checkpoint_pinned`). A deletion
+        that has begun is completed even if the server is killed."""
         return self._http.empty(
             "DELETE",
             f"/v1/jobs/{quoted(job_id)}",
@@ -545,6 +545,74 @@ class JobsOperations(Resource):
                 "Idempotency-Key": idempotency_key,
             },
         )
+
+    def list_calls(
+        self,
+        job_id: schemas.JobId,
+        *,
+        after: Optional[str] = None,
+        limit: Optional[int] = None,
+    ) -> Iterator[schemas.CallSummary]:
+        """One page of the log of calls. The log is kept in the object store as long as the job, and
+        survives a loss of Redis."""
+        return self._http.pages(
+            f"/v1/jobs/{quoted(job_id)}/calls",
+            query={
+                "after": after,
+                "limit": limit,
+            },
+        )
+
+    def get_call(
+        self,
+        job_id: schemas.JobId,
+        number: schemas.CallNumber,
+    ) -> schemas.StoredCall:
+        """The call as it is stored, with every field. Sent to another session of the same document,
+        it gives the same result."""
+        answer: schemas.StoredCall = self._http.json(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/calls/{quoted(number)}",
+        )
+        return answer
+
+    def put_call(
+        self,
+        job_id: schemas.JobId,
+        number: schemas.CallNumber,
+        body: schemas.Call,
+    ) -> schemas.CallReceipt:
+        """Stores the call under the next number and acknowledges it; `getCallResult` returns its
+        result. The same call under the same number changes nothing, so a client may repeat a
+        request whose response it has not received. Another call under a number that exists is
+        refused (`call_conflict`), a number after the next one as well (`call_out_of_order`). A
+        session has at most 64 calls without a result (`too_many_calls`), and nothing follows a
+        `finish` (`session_finished`). A body has at most 16 MiB. A session that was paused because
+        it was idle is resumed."""
+        answer: schemas.CallReceipt = self._http.json(
+            "PUT",
+            f"/v1/jobs/{quoted(job_id)}/calls/{quoted(number)}",
+            body=body,
+        )
+        return answer
+
+    def get_call_result(
+        self,
+        job_id: schemas.JobId,
+        number: schemas.CallNumber,
+        *,
+        wait_seconds: Optional[int] = None,
+    ) -> schemas.CallAnswer:
+        """With `wait_seconds` the response comes as soon as the result exists, or after this time
+        without it. A call that could not be done has an `error` as its result."""
+        answer: schemas.CallAnswer = self._http.json(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/calls/{quoted(number)}/result",
+            query={
+                "wait_seconds": wait_seconds,
+            },
+        )
+        return answer
 
 
 

@@ -941,7 +941,8 @@ class ChatSpec(TypedDict, total=False):
 
 
 class DataSpec(TypedDict, total=False):
-    """Training data. Set exactly one of `dataset`, `uri` and `mixture`."""
+    """Training data. Set exactly one of `dataset`, `uri` and `mixture`. The data of a session
+    (`train.session`) has none of them."""
     dataset: DatasetId
     mixture: List[MixtureEntrySpec]
     """Several datasets of one format that are trained on together. Without weights every dataset is
@@ -1315,11 +1316,19 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     `initial`: the model at the beginning of the job, the default otherwise."""
 
 
+class SessionSpec(TypedDict, total=False):
+    """Makes the job a session: its steps come from calls (`putCall`) in place of data.
+    `sequence_length` bounds a row, `global_batch_size` the rows of a pass; `micro_batch_size` is
+    the number of rows of a leaf. `data` names no dataset."""
+    idle_seconds: int
+    """Time without calls after which the session saves and is paused. The next call resumes it."""
+
+
 class TrainSpec(TypedDict, total=False):
     """The training loop."""
     steps: int
     """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
-    `deepspeed_config` defines the steps."""
+    `deepspeed_config` defines the steps, or `session` is set."""
     epochs: int
     """Number of passes through the training samples. The last step may begin another pass. The
     resolved document has `steps` as soon as the samples are counted."""
@@ -1359,6 +1368,7 @@ class TrainSpec(TypedDict, total=False):
     early_stopping: EarlyStoppingSpec
     adapter: AdapterSpec
     objective: ObjectiveSpec
+    session: SessionSpec
 
 
 class ResolvedParamGroup(TypedDict):
@@ -1532,6 +1542,12 @@ class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
     `initial`: the model at the beginning of the job, the default otherwise."""
 
 
+class ResolvedSession(TypedDict):
+    """The session, with every field."""
+    idle_seconds: int
+    """Time without calls after which the session saves and is paused. The next call resumes it."""
+
+
 class _PlannedTrainRequired(TypedDict):
     sequence_length: int
     """Number of tokens of a sequence: of a sample, or of a completion with its prompt. At most the
@@ -1565,11 +1581,12 @@ class _PlannedTrainRequired(TypedDict):
 class PlannedTrain(_PlannedTrainRequired, total=False):
     """The training loop, with every field; `evaluation` only with data to evaluate on, `ema`,
     `early_stopping` and `adapter` only if they are set, `objective` only if it is another than
-    `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it follows from the
-    steps, until a worker has counted the samples."""
+    `sft`, `session` only in a session, which has no `steps`. `steps` instead of `epochs`, which
+    stay, with `decay_steps` absent if it follows from the steps, until a worker has counted the
+    samples."""
     steps: int
     """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
-    `deepspeed_config` defines the steps."""
+    `deepspeed_config` defines the steps, or `session` is set."""
     epochs: int
     """Number of passes through the training samples. The last step may begin another pass. The
     resolved document has `steps` as soon as the samples are counted."""
@@ -1578,6 +1595,7 @@ class PlannedTrain(_PlannedTrainRequired, total=False):
     early_stopping: ResolvedEarlyStopping
     adapter: ResolvedAdapter
     objective: ResolvedObjective
+    session: ResolvedSession
 
 
 class _ResolvedTrainRequired(TypedDict):
@@ -1615,7 +1633,7 @@ class ResolvedTrain(_ResolvedTrainRequired, total=False):
     evaluation: PlannedEvaluation
     steps: int
     """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
-    `deepspeed_config` defines the steps."""
+    `deepspeed_config` defines the steps, or `session` is set."""
     epochs: int
     """Number of passes through the training samples. The last step may begin another pass. The
     resolved document has `steps` as soon as the samples are counted."""
@@ -1623,6 +1641,7 @@ class ResolvedTrain(_ResolvedTrainRequired, total=False):
     early_stopping: ResolvedEarlyStopping
     adapter: ResolvedAdapter
     objective: ResolvedObjective
+    session: ResolvedSession
 
 
 class ZeroSpec(TypedDict, total=False):
@@ -2283,8 +2302,8 @@ class _JobSpecRequired(TypedDict):
 
 
 class JobSpec(_JobSpecRequired, total=False):
-    """A training job. `model`, `data` and either `train.steps` or `train.epochs` are required.
-    Every other field has a default."""
+    """A training job. `model`, `data` and either `train.steps` or `train.epochs` are required, or
+    `train.session` in place of steps. Every other field has a default."""
     name: Name
     project: ProjectName
     """Project of the job. The default is the project of the API key; any other name is refused."""
@@ -2915,6 +2934,286 @@ class NewShare(TypedDict):
     expires_at: Time
     token: str
     """The prefix `zf_share_` and 256 random bits; a bearer token."""
+
+
+class CallSummary(TypedDict):
+    """A call of the log."""
+    number: CallNumber
+    type: CallType
+    state: CallState
+    state_digest: Optional[StateDigest]
+    """Digest of the state after an `optim_step` or a `load_state`; null for other calls and without
+    a result."""
+
+
+class CallPage(TypedDict):
+    """A page of calls, newest first."""
+    data: List[CallSummary]
+    next_cursor: NextCursor
+
+
+class _PassLossRequired(TypedDict):
+    type: Literal["cross_entropy", "importance_sampling", "ppo", "cispo", "dpo"]
+    """The loss. `importance_sampling`, `ppo` and `cispo` read `log_probs` and `advantages` of each
+    row. `dpo` reads `log_probs`; row 2i is the chosen one and row 2i + 1 the rejected one of a
+    pair."""
+
+
+
+class PassLoss(_PassLossRequired, total=False):
+    """Loss of a pass, a sum over targets t with the weight w_t, the log-probability log p_t, the
+    reference ρ_t (`log_probs` of a row), the advantage A_t, and r_t = exp(log p_t − ρ_t).
+    `cross_entropy`: Σ −w_t · log p_t. `importance_sampling`: −Σ r_t · A_t. `ppo`: −Σ min(r_t · A_t,
+    clip(r_t, 1 − `clip_low`, 1 + `clip_high`) · A_t). `cispo`: −Σ stop_gradient(clip(r_t)) · A_t ·
+    log p_t. `dpo`: −Σ log σ(`beta` · ((Σ log p − Σ ρ) of the chosen row − (Σ log p − Σ ρ) of the
+    rejected row)). A field that the loss does not read is refused."""
+    clip_low: float
+    """`ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default."""
+    clip_high: float
+    """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
+    beta: float
+    """`dpo`: factor of the rewards; 0.1 by default."""
+
+
+class _RowRequired(TypedDict):
+    tokens: CallTokens
+    targets: List[int]
+    """The token that each position predicts; −100 for a position without a target."""
+
+
+
+class Row(_RowRequired, total=False):
+    """One sequence, at most `train.sequence_length` tokens. All lists have the same length.
+    `targets` are the tokens to predict: usually `tokens` shifted by one."""
+    weights: RowNumbers
+    """Weight of each target, of `cross_entropy`; 1 by default."""
+    log_probs: RowNumbers
+    """Log-probability of each target under the sampling or reference model."""
+    advantages: RowNumbers
+    """Advantage of each target."""
+
+
+class PassCall(TypedDict):
+    """Loss of rows. `forward_backward` adds the gradients of the summed loss to those of the step;
+    `forward` leaves the gradients as they are."""
+    type: Literal["forward_backward", "forward"]
+    """Kind of call."""
+    loss: PassLoss
+    rows: List[Row]
+    """Rows of the pass, at most `train.global_batch_size`, with at most 2,097,152 tokens together."""
+
+
+class _OptimStepCallRequired(TypedDict):
+    type: Literal["optim_step"]
+    """Kind of call."""
+
+
+
+class OptimStepCall(_OptimStepCallRequired, total=False):
+    """Updates the weights with the sum of the gradients since the last update. Fields that are
+    absent are those of `train.optimizer` and `train.gradient_clipping`."""
+    lr: float
+    """Learning rate."""
+    betas: List[float]
+    """Decay rates of the moments, each in [0, 1)."""
+    eps: float
+    """Added to the root of the second moment."""
+    weight_decay: float
+    """Weight decay of matrices."""
+    gradient_clipping: float
+    """Maximum norm of the summed gradients; 0 disables clipping."""
+
+
+class StoredOptimStepCall(TypedDict):
+    """An update, with every field."""
+    type: Literal["optim_step"]
+    """Kind of call."""
+    lr: float
+    """Learning rate."""
+    betas: List[float]
+    """Decay rates of the moments, each in [0, 1)."""
+    eps: float
+    """Added to the root of the second moment."""
+    weight_decay: float
+    """Weight decay of matrices."""
+    gradient_clipping: float
+    """Maximum norm of the summed gradients; 0 disables clipping."""
+
+
+class _SampleCallRequired(TypedDict):
+    type: Literal["sample"]
+    """Kind of call."""
+    prompts: List[CallTokens]
+    """Tokens of each prompt."""
+    max_tokens: int
+    """Maximum number of generated tokens."""
+
+
+
+class SampleCall(_SampleCallRequired, total=False):
+    """Tokens that the current weights generate after each prompt. A prompt and its tokens together
+    have at most `train.sequence_length` tokens. `prompts` × `n` is at most 1024, and with ×
+    `max_tokens` at most 1,048,576."""
+    n: int
+    """Number of samples of each prompt."""
+    temperature: float
+    """Sampling temperature; 0 selects the most likely token."""
+    top_p: float
+    """Samples among the most likely tokens with this total probability."""
+    top_k: int
+    """Samples among the k most likely tokens; 0 keeps all."""
+    seed: Seed
+    stop_tokens: List[int]
+    """Tokens that end a sample, which contains the token."""
+
+
+class StoredSampleCall(TypedDict):
+    """A request for samples, with every field."""
+    type: Literal["sample"]
+    """Kind of call."""
+    prompts: List[CallTokens]
+    """Tokens of each prompt."""
+    n: int
+    """Number of samples of each prompt."""
+    max_tokens: int
+    """Maximum number of generated tokens."""
+    temperature: float
+    """Sampling temperature; 0 selects the most likely token."""
+    top_p: float
+    """Samples among the most likely tokens with this total probability."""
+    top_k: int
+    """Samples among the k most likely tokens; 0 keeps all."""
+    seed: Seed
+    stop_tokens: List[int]
+    """Tokens that end a sample, which contains the token."""
+
+
+class SaveStateCall(TypedDict):
+    """Saves a checkpoint. Gradients that no `optim_step` has used are not part of it, so it is
+    refused with them."""
+    type: Literal["save_state"]
+    """Kind of call."""
+
+
+class StoredLoadStateCall(TypedDict):
+    """A load, with every field and the folder of the checkpoint."""
+    type: Literal["load_state"]
+    """Kind of call."""
+    checkpoint: CheckpointId
+    optimizer: bool
+    """Whether moments and counters are restored."""
+    prefix: str
+    """Prefix of the checkpoint's objects in the object store."""
+
+
+class FinishCall(TypedDict):
+    """Saves the state and ends the session; the job succeeds. No call may follow."""
+    type: Literal["finish"]
+    """Kind of call."""
+
+
+class _LoadStateCallRequired(TypedDict):
+    type: Literal["load_state"]
+    """Kind of call."""
+    checkpoint: CheckpointId
+
+
+
+class LoadStateCall(_LoadStateCallRequired, total=False):
+    """Continues from a checkpoint of the session. Gradients of the step are dropped."""
+    optimizer: bool
+    """`true` restores moments and counters too, as if the session had never left the checkpoint.
+    `false` restores the weights, and the optimizer starts fresh."""
+
+
+class CallReceipt(TypedDict):
+    """A stored call."""
+    number: CallNumber
+    type: CallType
+    state: CallState
+
+
+class PassResult(TypedDict):
+    """Result of a pass."""
+    loss: Optional[float]
+    """Sum of the losses; null if it is not finite."""
+    num_targets: int
+    """Number of targets."""
+    log_probs: List[List[Optional[float]]]
+    """For each row, the log-probability of each target; null where a position has no target or no
+    finite value."""
+    metrics: Dict[str, Optional[float]]
+    """Means of the loss's own quantities; null for a mean that is not finite.
+    `importance_sampling`, `ppo`, `cispo`: `ratio_mean`, and with a clip `clipped_share`. `dpo`:
+    `accuracy`, `margin`, `reward_chosen`, `reward_rejected`."""
+
+
+class OptimStepResult(TypedDict):
+    """Result of an update."""
+    step: int
+    """Number of updates and loads so far."""
+    grad_norm: Optional[float]
+    """Norm of the summed gradients before clipping; null if it is not finite."""
+    lr: float
+    """Learning rate of the update."""
+    finite: bool
+    """False if a gradient was not finite: the update was skipped."""
+    state_digest: StateDigest
+
+
+class SampledRow(TypedDict):
+    """A sample."""
+    tokens: List[int]
+    """Generated tokens."""
+    log_probs: List[Optional[float]]
+    """Log-probability of each token."""
+    finish: Literal["end", "length"]
+    """`end`: a stop token; `length`: `max_tokens`."""
+
+
+class SampleResult(TypedDict):
+    """Result of `sample`."""
+    samples: List[SampledRow]
+    """Samples in the order of the prompts, `n` of each."""
+
+
+class SaveStateResult(TypedDict):
+    """Result of `save_state` and `finish`."""
+    checkpoint: CheckpointId
+    step: int
+    """Number of updates and loads that the checkpoint includes."""
+
+
+class LoadStateResult(TypedDict):
+    """Result of `load_state`."""
+    step: int
+    """Number of updates and loads so far."""
+    state_digest: StateDigest
+
+
+class CallFailure(TypedDict):
+    """Result of a call that could not be done. It changed nothing, and the session goes on."""
+    error: CallFailureError
+    """The error."""
+
+
+class CallFailureError(TypedDict):
+    """The error."""
+    code: str
+    """Stable code of the error, such as `no_gradients`."""
+    message: str
+    """Message for users."""
+
+
+class _CallAnswerRequired(TypedDict):
+    number: CallNumber
+    state: CallState
+
+
+
+class CallAnswer(_CallAnswerRequired, total=False):
+    """A call and its result, if it exists."""
+    result: CallResult
 
 
 class SweepRange(TypedDict, total=False):
@@ -4548,6 +4847,32 @@ ShareId = str
 
 ShareDescription = str
 """A note for people. Those who open the link see it."""
+
+CallNumber = int
+"""Number of a call in its session. The first call has 1, each later one the next number."""
+
+CallType = Literal["forward_backward", "forward", "optim_step", "sample", "save_state", "load_state", "finish"]
+"""Kind of call."""
+
+CallState = Literal["pending", "done"]
+"""`done` as soon as the result exists."""
+
+CallTokens = List[int]
+"""Numbers of tokens."""
+
+RowNumbers = List[float]
+"""One number for each position; those without a target are not read."""
+
+StoredCall = Union[PassCall, StoredOptimStepCall, StoredSampleCall, SaveStateCall, StoredLoadStateCall, FinishCall]
+"""A call of the log, with every field. Absent fields of the request have their defaults."""
+
+Call = Union[PassCall, OptimStepCall, SampleCall, SaveStateCall, LoadStateCall, FinishCall]
+"""One call of a session. A pass, `forward_backward` or `forward`, computes a loss of rows.
+`optim_step` updates the weights, `sample` generates tokens, `save_state` and `load_state` keep and
+restore the state, `finish` ends the session."""
+
+CallResult = Union[PassResult, OptimStepResult, SampleResult, SaveStateResult, LoadStateResult, CallFailure]
+"""Result of a call, by its kind; `CallFailure` for a call that could not be done."""
 
 SweepId = str
 """`swp_` and a ULID; identifiers sort by time of creation."""

@@ -1,4 +1,4 @@
-"""What `Zerofleet.train` makes of its arguments."""
+"""What `Zerofleet.train` and `Zerofleet.session` make of their arguments."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ def document(
 ) -> JobSpec:
     """A job document. A file is uploaded."""
     dataset = None if isinstance(data, str) and data.startswith(URIS) else _dataset(datasets, data)
-    settings: Dict[str, Any] = {**train}
+    settings = _settings(method, train)
     if "steps" not in settings:
         settings.setdefault("epochs", 3)
-    if method != "full":
-        settings["adapter"] = {"type": method, **settings.get("adapter", {})}
     if dataset is not None and "objective" not in settings:
         # The usual objective of preferences.
         if dataset["num_preferences"] > 0:
@@ -49,6 +47,36 @@ def document(
     if name is not None:
         spec["name"] = name
     return spec  # type: ignore[return-value]
+
+
+def session_document(
+    http: Transport,
+    *,
+    model: str,
+    method: Method,
+    name: Optional[str],
+    idle_seconds: Optional[int],
+    train: Mapping[str, Any],
+    fields: Mapping[str, Any],
+) -> JobSpec:
+    """The document of a session."""
+    session = {} if idle_seconds is None else {"idle_seconds": idle_seconds}
+    spec: Dict[str, Any] = {
+        "model": _base(http, model),
+        "data": {},
+        "train": {**_settings(method, train), "session": session},
+        **fields,
+    }
+    if name is not None:
+        spec["name"] = name
+    return spec  # type: ignore[return-value]
+
+
+def _settings(method: Method, train: Mapping[str, Any]) -> Dict[str, Any]:
+    settings: Dict[str, Any] = {**train}
+    if method != "full":
+        settings["adapter"] = {"type": method, **settings.get("adapter", {})}
+    return settings
 
 
 def _dataset(datasets: Datasets, data: Data) -> Dataset:

@@ -27,9 +27,9 @@ export interface StepSources {
   continues: Pick<Checkpoint, 'id' | 'step'> | null;
 }
 
-/** Returns whether the document has its number of steps. Nothing trains without. */
+/** Returns whether the document has its number of steps, or takes them from calls. Nothing trains without. */
 export function isTrainable(spec: ResolvedJobSpec): spec is TrainableJobSpec {
-  return spec.train.steps !== undefined;
+  return (spec.train.steps ?? spec.train.session) !== undefined;
 }
 
 export function checkEpochs({ steps, epochs }: Pick<Train, 'steps' | 'epochs'>): FieldError[] {
@@ -58,7 +58,7 @@ export function resolveSteps(
 
 function complete(
   spec: ResolvedJobSpec,
-  given: TrainableJobSpec['train'],
+  given: ResolvedJobSpec['train'] & { steps: number },
   continues: StepSources['continues'],
 ): { spec: TrainableJobSpec; errors: FieldError[] } {
   const train = { ...given, lr_schedule: completeLrSchedule(given.lr_schedule, given.steps) };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,9 +9,10 @@
 
 #include "binding/convert/convert.h"
 #include "binding/convert/object_fields.h"
-#include "binding/convert/promise.h"
 #include "binding/training/connect_ranks.h"
 #include "binding/training/rendezvous.h"
+#include "binding/training/session_calls.h"
+#include "binding/training/session_operations.h"
 #include "binding/training/snapshots.h"
 #include "binding/training/trainer_results.h"
 #include "binding/training/trainer_session.h"
@@ -20,7 +20,7 @@
 namespace zerofleet::binding {
 namespace {
 
-class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
+class TrainerBinding : public Napi::ObjectWrap<TrainerBinding>, private SessionOperations {
  public:
   static Napi::Function define(Napi::Env env) {
     return DefineClass(env, "Trainer",
@@ -38,6 +38,11 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("evaluate", &TrainerBinding::evaluate),
+                        InstanceMethod("forward", &TrainerBinding::forward),
+                        InstanceMethod("forwardBackward", &TrainerBinding::forward_backward),
+                        InstanceMethod("optimStep", &TrainerBinding::optim_step),
+                        InstanceMethod("dropGradients", &TrainerBinding::drop_gradients),
+                        InstanceMethod("sample", &TrainerBinding::sample),
                         InstanceMethod("prepareSnapshot", &TrainerBinding::prepare_snapshot),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
@@ -68,42 +73,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
  private:
-  template <class Result>
-  Napi::Promise start(Napi::Env env, std::function<Result(Session&)> work,
-                      std::function<Napi::Value(Napi::Env, Session&, Result&)> convert) {
-    guarded(env, [&] { session_->acquire(); });
-    return PromiseWorker<Result>::start(
-        env,
-        [session = session_, work = std::move(work)] {
-          const BusyGuard guard(*session);
-          return work(*session);
-        },
-        [session = session_, convert = std::move(convert)](Napi::Env on_env, Result& result) {
-          return convert(on_env, *session, result);
-        });
-  }
-
-  /// An operation without a result.
-  Napi::Promise start_void(Napi::Env env, std::function<void(Session&)> work) {
-    return start<bool>(
-        env,
-        [work = std::move(work)](Session& session) {
-          work(session);
-          return true;
-        },
-        [](Napi::Env on_env, Session&, bool&) { return on_env.Undefined(); });
-  }
-
-  /// An operation short enough for the JavaScript thread.
-  template <class Call>
-  Napi::Value at_once(const Napi::CallbackInfo& info, Call&& call) {
-    return guarded(info.Env(), [&]() -> Napi::Value {
-      session_->acquire();
-      const BusyGuard guard(*session_);
-      return call(session_->trainer());
-    });
-  }
-
   Napi::Value deliver(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       const auto value = info[1].As<Napi::Uint8Array>();
@@ -202,6 +171,44 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 
+  using RunPass = PassResult (PassRunner::*)(const PassLoss& loss, const PassRows& rows);
+  Napi::Value pass(const Napi::CallbackInfo& info, RunPass run) {
+    auto call = guarded(info.Env(), [&] { return pass_from(info[0], info[1]); });
+    return start<PassResult>(
+        info.Env(),
+        [run, call = std::move(call)](Session& session) {
+          return (session.trainer().passes().*run)(call.loss, call.rows);
+        },
+        [](Napi::Env env, Session&, PassResult& result) { return pass_result_object(env, result); });
+  }
+
+  /// (loss: PassLoss, rows: PassRows) → PassResult; both
+  Napi::Value forward(const Napi::CallbackInfo& info) { return pass(info, &PassRunner::forward); }
+  Napi::Value forward_backward(const Napi::CallbackInfo& info) { return pass(info, &PassRunner::forward_backward); }
+
+  /// (update: OptimStep) → StepResult
+  Napi::Value optim_step(const Napi::CallbackInfo& info) {
+    const OptimCall call = optim_from(info[0]);
+    return start<StepResult>(
+        info.Env(), [call](Session& session) { return session.trainer().optim_step(call.lr, call.settings); },
+        [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
+  }
+
+  Napi::Value drop_gradients(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      trainer.drop_gradients();
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (requests: SampleRequest[]) → SampledAnswer[]
+  Napi::Value sample(const Napi::CallbackInfo& info) {
+    auto requests = guarded(info.Env(), [&] { return requests_from(info[0]); });
+    return start<std::vector<SampledAnswer>>(
+        info.Env(), [requests = std::move(requests)](Session& session) { return session.trainer().sample(requests); },
+        [](Napi::Env env, Session&, std::vector<SampledAnswer>& answers) { return answers_array(env, answers); });
+  }
+
   /// () → undefined
   Napi::Value prepare_snapshot(const Napi::CallbackInfo& info) {
     return at_once(info, [&](Trainer&) {
@@ -252,7 +259,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, bool&) { return env.Undefined(); });
   }
 
-  std::shared_ptr<Session> session_ = std::make_shared<Session>();
   std::shared_ptr<RendezvousPublisher> publisher_;
   bool closed_ = false;
 };

@@ -121,6 +121,7 @@ export const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.residual_initializer_range': 0.03,
       'model.adapter': adapter,
       preference: dpo,
+      session: true,
       training_files: [1, 2].map((weight) => ({ path: tokens.path, weight })),
       precision: 'fp32',
       sequence_length: 16,

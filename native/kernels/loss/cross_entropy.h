@@ -10,7 +10,7 @@
 namespace zerofleet {
 
 /// Softmax cross-entropy of a chunk of rows: losses[r] = ln Σ exp(logits[r]) − logits[r][target], 0 where the target is
-/// negative, and the gradient of grad_scale · Σ losses.
+/// negative, and the gradient of grad_scale · Σ factors[r] · losses[r].
 struct CrossEntropy {
   Matrix logits;            // (R, V) fp32; overwritten
   Indices targets;          // (R) below V
@@ -18,6 +18,7 @@ struct CrossEntropy {
   Matrix dlogits;           // (R, V), or no data for the loss alone; may share the memory of logits row by row
   float grad_scale = 0;
   float soft_cap = 0;  // the logits were capped (kernels/common/formulas/soft_cap.h): dlogits is before it; 0: not
+  std::span<const float> factors = {};  // (R) where kernels read them; empty: all are 1
 };
 
 /// Throws Error{"invalid_argument"} where shapes or types do not fit.

@@ -15,20 +15,29 @@ std::size_t bytes_for(const Context& ctx, std::int64_t count) {
 
 }  // namespace
 
-IndexUpload::IndexUpload(const Context& ctx, std::int64_t capacity)
+Upload::Upload(const Context& ctx, std::int64_t capacity)
     : staging_(Buffer::on_host_for(ctx.device, bytes_for(ctx, capacity))),
       values_(ctx.device, bytes_for(ctx, capacity)),
       copied_(ctx.device) {}
 
+const std::byte* Upload::upload(const Context& ctx, std::span<const std::byte> numbers) {
+  require(numbers.size() <= staging_.num_bytes(), "internal", "more numbers than there is room for");
+  copied_.synchronize();  // the last ones have left
+  std::memcpy(staging_.data(), numbers.data(), numbers.size());
+  Stream& stream = stream_of(ctx);
+  queue_copy(stream, {values_.data(), numbers.size()}, {staging_.data(), numbers.size()});
+  copied_.record(stream);
+  return values_.data();
+}
+
 Indices IndexUpload::upload(const Context& ctx, std::span<const std::int32_t> numbers) {
   if (is_cpu(ctx) || numbers.empty()) return numbers;
-  require(numbers.size_bytes() <= staging_.num_bytes(), "internal", "more indices than there is room for");
-  copied_.synchronize();  // the last ones have left
-  std::memcpy(staging_.data(), numbers.data(), numbers.size_bytes());
-  Stream& stream = stream_of(ctx);
-  queue_copy(stream, {values_.data(), numbers.size_bytes()}, {staging_.data(), numbers.size_bytes()});
-  copied_.record(stream);
-  return {numbers, values_.as<std::int32_t>().data()};
+  return {numbers, reinterpret_cast<const std::int32_t*>(upload_.upload(ctx, std::as_bytes(numbers)))};
+}
+
+std::span<const float> FloatUpload::upload(const Context& ctx, std::span<const float> numbers) {
+  if (is_cpu(ctx) || numbers.empty()) return numbers;
+  return {reinterpret_cast<const float*>(upload_.upload(ctx, std::as_bytes(numbers))), numbers.size()};
 }
 
 PositionGroups GroupUpload::upload(const Context& ctx, const Indices& numbers) {

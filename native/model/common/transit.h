@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,19 +14,40 @@
 // Transfers of a leaf between host and device. On a CPU both are the same memory, and nothing moves.
 namespace zerofleet {
 
-/// Whole numbers of the host for kernels.
-class IndexUpload {
+/// Numbers of the host for kernels. At most `capacity` of 4 bytes at a time. They must not change while the result is
+/// used; the result of an earlier call becomes invalid.
+class Upload {
  public:
-  /// For at most `capacity` numbers at a time.
-  IndexUpload(const Context& ctx, std::int64_t capacity);
+  Upload(const Context& ctx, std::int64_t capacity);
 
-  /// `numbers` must not change while the result is used; the result of an earlier call becomes invalid.
-  Indices upload(const Context& ctx, std::span<const std::int32_t> numbers);
+  /// Not on a CPU.
+  const std::byte* upload(const Context& ctx, std::span<const std::byte> numbers);
 
  private:
   Buffer staging_;  // pinned
   Buffer values_;   // on the device
   Event copied_;
+};
+
+/// An Upload of whole numbers.
+class IndexUpload {
+ public:
+  IndexUpload(const Context& ctx, std::int64_t capacity) : upload_(ctx, capacity) {}
+  Indices upload(const Context& ctx, std::span<const std::int32_t> numbers);
+
+ private:
+  Upload upload_;
+};
+
+/// An Upload of fractions.
+class FloatUpload {
+ public:
+  FloatUpload(const Context& ctx, std::int64_t capacity) : upload_(ctx, capacity) {}
+  /// Returns them where kernels read them.
+  std::span<const float> upload(const Context& ctx, std::span<const float> numbers);
+
+ private:
+  Upload upload_;
 };
 
 /// The positions of equal numbers in groups, for kernels that sum over each group.

@@ -23,4 +23,7 @@ inline std::vector<double> log_probs_of(std::span<const SequenceScore> scores) {
 /// Returns d loss / d log_prob for each sequence of a leaf.
 using SequenceObjective = std::function<std::vector<double>(std::span<const SequenceScore> scores)>;
 
+/// log_probs: (B, T) of the targets, 0 where there is none. Returns d loss / d log_prob, (B, T).
+using TargetObjective = std::function<std::vector<double>(std::span<const float> log_probs)>;
+
 }  // namespace zerofleet

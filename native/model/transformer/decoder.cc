@@ -46,13 +46,13 @@ std::vector<bool> copied_params(const Context& context, const ParamTable& table)
 }  // namespace
 
 struct Decoder::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& given)
+  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& given, WeightUse weights)
       : limits(given),
         table(config),
         scratch(context),
         rotations(rotations_of(context, config, given.max_length, RopeTable::Lengths::kOwn)),
         local_rotations(local_rotations_of(context, config, given.max_length)),
-        model(model_context(context, config, dtype)),
+        model(model_context(context, config, dtype, weights)),
         head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
         embedding(model, table),
         layers(model, {1, given.max_rows}, table, true),
@@ -71,10 +71,11 @@ struct Decoder::State {
         last(model.tensor(given.max_sequences, config.hidden_size)),
         next(static_cast<std::size_t>(given.max_sequences)) {}
 
-  ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype) {
+  ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype, WeightUse weights) {
     ModelContext made{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout};
     made.local_rotations = local_rotations ? &*local_rotations : nullptr;
     made.packed_words = PackedWords::kSmallest;
+    made.weights = weights;
     return made;
   }
 
@@ -220,8 +221,9 @@ void Decoder::State::run(Rows& all, std::size_t num_logits) {
   head.next_tokens(model, picked, std::span(next).first(num_logits));
 }
 
-Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits)
-    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)),
+Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits,
+                 WeightUse weights)
+    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits, weights)),
       copied_(copied_params(context, state_->table)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;

@@ -8,6 +8,7 @@
 #include "core/device/context.h"
 #include "core/dtype.h"
 #include "kernels/quantize/quantized_matrix.h"
+#include "model/common/weight_use.h"
 #include "model/config/model_config.h"
 
 namespace zerofleet {
@@ -53,9 +54,11 @@ class Decoder {
     std::int64_t num_pages = 0;
   };
 
-  /// Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1 or a max_length beyond
+  /// `weights`: use of those of layers; the output projection always has a packed copy on a CPU. Throws
+  /// Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1 or a max_length beyond
   /// max_position_embeddings.
-  Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits);
+  Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits,
+          WeightUse weights = WeightUse::kPackedCopies);
   ~Decoder();
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
@@ -66,7 +69,7 @@ class Decoder {
   void params_changed(int layer);
   /// Refreshes the copies of all parameters.
   void params_changed();
-  /// True if, after params_changed() of its layer, only a packed copy of the parameter is read.
+  /// True if, after params_changed() of its layer, only a packed copy of the parameter is read. For kPackedCopies.
   bool is_copied(std::size_t param) const { return copied_[param]; }
 
   /// Makes an adapter for sequences of a model without one. values: of each of ServedAdapter::params(), in the compute

@@ -41,6 +41,14 @@ void check_lengths(const LeafInput& leaf, const PassShape& shape) {
 
 }  // namespace
 
+const ModelConfig& checked_model(const ModelConfig& config, const PassShape& shape) {
+  validate_trained(config);
+  require(shape.batch >= 1 && shape.length >= 1 && shape.length <= config.max_position_embeddings, "invalid_argument",
+          "a micro-batch of " + std::to_string(shape.batch) + " sequences of " + std::to_string(shape.length) +
+              " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
+  return config;
+}
+
 void check_leaf(const LeafInput& leaf, const PassShape& shape, std::int64_t vocab_size) {
   const auto rows = static_cast<std::size_t>(shape.rows());
   require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,7 +17,8 @@ namespace zerofleet {
 /// The output projection and the loss of a leaf: a LossHead over TargetRows.
 class LeafHead {
  public:
-  LeafHead(const ModelContext& model, std::int64_t max_rows);
+  /// `shape`: of leaves before they are trimmed.
+  LeafHead(const ModelContext& model, const PassShape& shape);
 
   /// As LossHead::pack().
   void pack(const ModelContext& model, const void* weight) { head_.pack(model, weight); }
@@ -29,13 +31,21 @@ class LeafHead {
   };
 
   void forward(const ModelContext& model, const Input& input);
-  /// The gradient of grad_scale · loss_sum, or of grad_scale · objective, goes to to.normed (M, D) and to.weight.
+  /// Returns d loss / d log_prob for each row with which the head computes, when the losses are known.
+  using RowDerivatives = std::function<std::vector<double>(const LeafHead& head)>;
+  /// Those of an objective.
+  std::vector<double> derivatives_of(const SequenceObjective& objective) const;
+  std::vector<double> derivatives_of(const TargetObjective& objective) const;
+  /// The gradient of grad_scale · loss_sum, or of grad_scale · the loss with these derivatives, goes to to.normed (M,
+  /// D) and to.weight.
   void forward_backward(const ModelContext& model, const Input& input, const LossHead::Gradients& to,
-                        const SequenceObjective& objective);
+                        const RowDerivatives& derivatives);
 
-  /// The losses of the last pass, and those of each sequence; on a CUDA device both wait for them.
+  /// The losses of the last pass, those of each sequence, and the log-probabilities of targets (B, T); on a CUDA device
+  /// they wait for them.
   LeafResult result() const { return head_.result(rows_->targets()); }
-  std::vector<SequenceScore> scores() const { return head_.scores(rows_->targets(), rows_->sequences(), batch_); }
+  std::vector<SequenceScore> scores() const { return head_.scores(rows_->targets(), rows_->sequences(), shape_.batch); }
+  std::vector<float> log_probs() const;
 
   std::size_t activation_bytes() const { return head_.activation_bytes(); }
   std::size_t packed_bytes() const { return head_.packed_bytes(); }
@@ -44,12 +54,10 @@ class LeafHead {
  private:
   /// Returns the rows with targets.
   Matrix pick(const ModelContext& model, const Input& input);
-  /// Factors of the losses of rows_, with which the gradient is that of scale · objective.
-  std::vector<float> factors_of(const SequenceObjective& objective, float scale) const;
-
   LossHead head_;
-  std::optional<TargetRows> rows_;  // of the last leaf
-  std::int64_t batch_ = 0;          // its sequences
+  std::optional<TargetRows> rows_;      // of the last leaf
+  std::vector<std::size_t> positions_;  // of rows_, in (B, T)
+  PassShape shape_;
   IndexUpload targets_upload_, rows_upload_, indices_upload_;
 };
 

@@ -25,20 +25,6 @@ Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
   return {matrix.data == nullptr ? nullptr : matrix.at(begin, 0), matrix.dtype, count, matrix.cols, matrix.stride};
 }
 
-/// The factor of a row's loss, and the number of rows from this one on that have the same.
-struct RowFactor {
-  float value;
-  std::int64_t rows;
-};
-RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std::int64_t rows) {
-  if (gradients == nullptr) return {0, rows};
-  if (gradients->factors.empty()) return {gradients->grad_scale, rows};
-  const auto here = gradients->factors.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows));
-  // From the second on, since a NaN differs from itself.
-  const auto other = std::find_if(here.begin() + 1, here.end(), [&](float factor) { return factor != here.front(); });
-  return {here.front(), other - here.begin()};
-}
-
 }  // namespace
 
 LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows) {
@@ -57,7 +43,8 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const Logit
     : chunk_rows_(rows.gradients),
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size, model.packed_words),
       logits_(model.ctx, DType::kF32, rows.logits, model.config.vocab_size),
-      losses_(model.ctx, max_rows) {}
+      losses_(model.ctx, max_rows),
+      factors_upload_(model.ctx, max_rows) {}
 
 void LossHead::pack(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
@@ -70,6 +57,7 @@ void LossHead::pack(const ModelContext& model, const void* weight) {
 void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets,
                    const Gradients* gradients) {
   backward_seconds_ = 0;
+  if (gradients != nullptr) factors_ = factors_upload_.upload(model.ctx, gradients->factors);
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
     const Matrix chunk = rows_of(normed, first, rows);
@@ -110,7 +98,7 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
   }
   const Matrix kept = kept_logits(normed.rows);
   keep_logits(model, normed, targets, kept);
-  gradients.factors = factors();
+  factors_ = factors_upload_.upload(model.ctx, factors());
   // An element of a gradient is at most as long as a logit, and a row of gradients lies over its row of logits.
   const std::int64_t stride = kept.stride * 4 / static_cast<std::int64_t>(size_of(model.dtype));
   const Matrix dlogits{kept.data, model.dtype, kept.rows, kept.cols, stride};
@@ -183,16 +171,14 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
 
 void LossHead::cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets,
                                 std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
-  const auto logits_scale = static_cast<float>(model.config.logits_scale),
-             cap = static_cast<float>(model.config.logits_soft_cap);
-  for (std::int64_t row = 0; row < logits.rows;) {
-    const RowFactor factor = factor_of(gradients, first_row + row, logits.rows - row);
-    const auto count = static_cast<std::size_t>(factor.rows);
-    cross_entropy(model.ctx, {rows_of(logits, row, factor.rows), targets.subspan(static_cast<std::size_t>(row), count),
-                              losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
-                              rows_of(dlogits, row, factor.rows), factor.value * logits_scale, cap});
-    row += factor.rows;
+  const auto first = static_cast<std::size_t>(first_row), rows = static_cast<std::size_t>(logits.rows);
+  CrossEntropy loss{logits, targets, losses_.on_device().subspan(first, rows), dlogits};
+  loss.soft_cap = static_cast<float>(model.config.logits_soft_cap);
+  if (gradients != nullptr) {
+    if (!factors_.empty()) loss.factors = factors_.subspan(first, rows);
+    loss.grad_scale = (factors_.empty() ? gradients->grad_scale : 1) * static_cast<float>(model.config.logits_scale);
   }
+  cross_entropy(model.ctx, loss);
 }
 
 void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,

@@ -42,7 +42,7 @@ class LossHead {
     Matrix normed;  // (M, D) compute dtype
     Matrix weight;  // (V, D) fp32, overwritten; without data it is not computed
     float grad_scale = 0;
-    std::span<const float> factors = {};  // (M) instead of grad_scale
+    std::span<const float> factors = {};  // (M) on the host, instead of grad_scale
   };
 
   /// normed: (M, D), M ≤ max_rows; targets: (M) in [0, V) or -100. gradients may be null.
@@ -56,7 +56,9 @@ class LossHead {
            const Factors& factors);
   std::int64_t kept_logit_rows() const;
 
-  /// The losses of the last run(), whose targets these are; on a CUDA device this waits for them.
+  /// (M) The losses of the last run(); on a CUDA device this waits for them.
+  std::span<const float> losses() const { return losses_.on_host(); }
+  /// Their sum; `targets`: those of the run.
   LeafResult result(const Indices& targets) const;
   /// The same for each of `batch` sequences; sequences: (M) the sequence of each row.
   std::vector<SequenceScore> scores(const Indices& targets, std::span<const std::int32_t> sequences,
@@ -98,6 +100,8 @@ class LossHead {
   Tensor logits_;                         // (rows of logits, V) fp32
   Tensor dlogits_;                        // (chunk rows, V) compute dtype, from the first backward on
   Readback losses_;                       // (M)
+  FloatUpload factors_upload_;            // (M)
+  std::span<const float> factors_;        // of the current run, where kernels read them; or empty
   std::optional<IndexUpload> likeliest_;  // (rows of logits), from the first next_tokens() on
   std::vector<float> host_logits_;        // (rows of logits, V), the same
   double backward_seconds_ = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string>
 
 #include "core/error.h"
 #include "kernels/common/backend.h"
@@ -27,14 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
-  validate_trained(config);
-  require(batch >= 1 && length >= 1 && length <= config.max_position_embeddings, "invalid_argument",
-          "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) +
-              " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
-  return config;
-}
-
 template <class T>
 T* pointer_to(std::optional<T>& part) {
   return part ? &*part : nullptr;
@@ -44,12 +35,6 @@ Tensor room_for_dropped(const ModelContext& model, std::int64_t rows) {
   const ModelConfig& c = model.config;
   if (!c.adapter || c.adapter->dropout == 0) return {};
   return model.tensor(rows, std::max({c.hidden_size, c.intermediate_size, c.query_size()}));
-}
-
-std::optional<RowExchange> make_row_exchange(const Context& context, const ModelConfig& config,
-                                             const TransformerOptions& options) {
-  if (options.experts == nullptr) return std::nullopt;
-  return RowExchange(context, *options.experts, config.num_experts);
 }
 
 }  // namespace
@@ -94,8 +79,8 @@ struct Transformer::State {
     return {leaf, last_normed.first_rows(leaf.shape().rows()), added.view()};
   }
   void forward(const LeafInput& leaf, Adapters adapters);
-  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
-                              GradSink& sink);
+  LeafResult forward_backward(const LeafInput& leaf, const LeafHead::RowDerivatives& derivatives,
+                              const GradScale& scale, GradSink& sink);
 };
 
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
@@ -104,7 +89,9 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
       local_rotations(local_rotations_of(context, config, pass_shape.length)),
-      row_exchange(make_row_exchange(context, config, options)),
+      row_exchange(options.experts == nullptr
+                       ? std::nullopt
+                       : std::optional<RowExchange>(std::in_place, context, *options.experts, config.num_experts)),
       model{context,
             config,
             dtype,
@@ -117,7 +104,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
             FrozenParams(table.specs, options.frozen),
             &dropped},
       shape(pass_shape),
-      head(model, shape.rows()),
+      head(model, shape),
       embedding(model, table),
       layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
@@ -189,7 +176,7 @@ void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, G
 
 Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
                          std::int64_t micro_batch_size, std::int64_t sequence_length, const TransformerOptions& options)
-    : state_(std::make_unique<State>(context, checked(config, micro_batch_size, sequence_length), compute_dtype,
+    : state_(std::make_unique<State>(context, checked_model(config, {micro_batch_size, sequence_length}), compute_dtype,
                                      PassShape{micro_batch_size, sequence_length}, options)) {}
 Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
@@ -213,7 +200,7 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
+LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const LeafHead::RowDerivatives& derivatives,
                                                 const GradScale& scale, GradSink& sink) {
   const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
@@ -225,7 +212,7 @@ LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const Seq
   const auto head_start = Clock::now();
   const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
   head.forward_backward(model, head_input(needed), {layers.work().normed.first_rows(pass.rows()), dhead, scale.loss},
-                        objective);
+                        derivatives);
   forward_seconds = layers_seconds + seconds_since(head_start) - head.backward_seconds();
   const double aux_scale = model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
   pass.dprobs = load.gradient(model.ctx, aux_scale);
@@ -251,7 +238,14 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
 
 LeafResult Transformer::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
                                          const GradScale& scale, GradSink& sink) {
-  return state_->forward_backward(leaf, objective, scale, sink);
+  const auto derivatives = [&](const LeafHead& head) { return head.derivatives_of(objective); };
+  return state_->forward_backward(leaf, derivatives, scale, sink);
+}
+
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const TargetObjective& objective,
+                                         const GradScale& scale, GradSink& sink) {
+  const auto derivatives = [&](const LeafHead& head) { return head.derivatives_of(objective); };
+  return state_->forward_backward(leaf, derivatives, scale, sink);
 }
 
 LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
@@ -265,6 +259,11 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   LeafResult result = s.head.result();
   result.aux_loss = s.aux_loss();
   return result;
+}
+
+std::vector<float> Transformer::log_probs(const LeafInput& leaf) {
+  state_->forward(leaf, Adapters::kOn);
+  return state_->head.log_probs();
 }
 
 std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters adapters) {

@@ -96,8 +96,14 @@ class Transformer {
   LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
                               GradSink& sink);
 
+  /// The same with an objective over the leaf's targets.
+  LeafResult forward_backward(const LeafInput& leaf, const TargetObjective& objective, const GradScale& scale,
+                              GradSink& sink);
+
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
+  /// Log-probabilities of the targets, (B, T), without dropout; 0 where there is none.
+  std::vector<float> log_probs(const LeafInput& leaf);
 
   enum class Adapters : std::uint8_t { kOn, kOff };
   /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those of the

@@ -86,9 +86,11 @@ struct FakeJob {
     return !options.param_groups.settings.empty() && options.param_groups.settings[param].frozen;
   }
 
-  /// Frozen parameters and other ranks' experts have no gradient. P leaves are one leaf of the experts.
-  void run_leaf(ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const {
-    zero.begin_leaf(leaf);
+  /// Frozen parameters and other ranks' experts have no gradient. P leaves are one leaf of the experts. `first`: leaves
+  /// of the passes before.
+  void run_leaf(ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf_of_pass, std::int64_t first = 0) const {
+    zero.begin_leaf(leaf_of_pass);
+    const std::int64_t leaf = first + leaf_of_pass;
     std::vector<float> values;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::size_t param = (reversed_arrival ? specs.size() - 1 - i : i + specs.size() / 2) % specs.size();
@@ -101,6 +103,17 @@ struct FakeJob {
       if (!change || change(step, grad_leaf, param, values)) zero.add_grad(param, values);
     }
     zero.end_leaf(loss_sum(step, leaf), 60);
+  }
+
+  /// Runs the passes of a step, each with a number of leaves.
+  void run_passes(ZeroOptimizer& zero, std::int64_t step, std::span<const std::int64_t> passes) const {
+    std::int64_t first = 0;
+    for (const std::int64_t num_leaves : passes) {
+      zero.begin_pass(num_leaves);
+      for (const std::int64_t leaf : zero.leaves()) run_leaf(zero, step, leaf, first);
+      zero.end_pass();
+      first += num_leaves;
+    }
   }
 
   StepSummary run_step(ZeroOptimizer& zero, std::int64_t step, std::uint32_t flags = 0) const {
@@ -128,12 +141,16 @@ struct FakeJob {
 
   /// The job's digest after each of `num_steps` steps from scratch.
   std::vector<std::string> digests(int world_size, int num_steps) const {
+    return digests(world_size, num_steps, [this](ZeroOptimizer& zero, int step) { run_step(zero, step); });
+  }
+  std::vector<std::string> digests(int world_size, int num_steps,
+                                   const std::function<void(ZeroOptimizer&, int step)>& run) const {
     std::vector<Digest128> sums(static_cast<std::size_t>(num_steps));
     std::mutex mutex;
     on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator&) {
       zero.initialize(5);
       for (int step = 0; step < num_steps; ++step) {
-        run_step(zero, step);
+        run(zero, step);
         const std::lock_guard lock(mutex);
         sums[static_cast<std::size_t>(step)] += zero.digest_part();
       }

@@ -14,9 +14,9 @@ std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLa
                                                  DType reduce_dtype) {
   const std::int64_t group = schedule.lane_group();
   if (group > 1 && layout.world_size() % group == 0) {
-    return std::make_unique<GroupExchange>(queue, layout, schedule, communicator, reduce_dtype);
+    return std::make_unique<GroupExchange>(queue, layout, communicator, reduce_dtype, static_cast<int>(group));
   }
-  auto lanes = std::make_unique<LaneExchange>(queue.context(), layout, schedule, communicator, reduce_dtype);
+  auto lanes = std::make_unique<LaneExchange>(queue.context(), layout, communicator, reduce_dtype);
   if (group == 1) return lanes;
   return std::make_unique<LaneGroups>(queue.context(), layout, communicator.rank(), schedule, reduce_dtype,
                                       std::move(lanes));

@@ -19,14 +19,15 @@ namespace zerofleet {
 struct GradTerms {
   std::span<const std::byte> bytes;
   int count = 0;           // may be 0
-  std::int64_t first = 0;  // number of the first term in the step
+  std::int64_t first = 0;  // number of the first term in its pass
 };
 
 /// Brings a bucket of gradients to its owners, on the communication thread.
 ///
 /// The sum of a step is
 ///   ((0 + T0) + T1) + T2 …
-/// Term Tk belongs to group k of G lanes. It is the fp32 sum
+/// where the terms of a pass follow those of the pass before it. Term Tk belongs to group k of G lanes. It is the fp32
+/// sum
 ///   ((0 + g_kG) + g_kG+1) …
 /// rounded to the dtype of buckets. With G = 1 a term is a lane's gradient, which is rounded already.
 ///
@@ -37,12 +38,12 @@ class GradExchange {
 
   /// `contents`: the whole bucket; empty on a rank without a lane in `round`. Returns the terms that are complete after
   /// this round, valid until the next call. Throws errors of the communicator.
-  virtual GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) = 0;
+  virtual GradTerms exchange(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) = 0;
   virtual std::size_t staging_bytes() const = 0;
 };
 
-/// Makes the exchange that sends the fewest bytes between nodes, for use in tasks of `queue`. All referenced objects
-/// must outlive it.
+/// Makes the exchange that sends the fewest bytes between nodes, for use in tasks of `queue`. `schedule`: that of the
+/// pass with the most lanes. All other referenced objects must outlive the exchange.
 std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLayout& layout,
                                                  const LeafSchedule& schedule, Communicator& communicator,
                                                  DType reduce_dtype);

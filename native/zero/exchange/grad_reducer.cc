@@ -36,6 +36,7 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
     : layout_(layout),
       rank_(rank),
       route_(route),
+      schedule_(schedule),
       exchange_(make_grad_exchange(route.queue, layout, schedule, communicator, dtypes.reduce)),
       dtypes_(dtypes) {
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
@@ -45,22 +46,33 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
   grad_shard_ = route.placement.allocate(numel * size_of(dtypes.sum), kGradSkew);
 }
 
+void GradReducer::begin_pass(const LeafSchedule& schedule, bool starts_sum) {
+  schedule_ = schedule;
+  starts_sum_ = starts_sum;
+}
+
+LaneRound GradReducer::lanes_of(std::int64_t round) const {
+  LaneRound lanes = schedule_.round(round);
+  lanes.starts_sum = starts_sum_;
+  return lanes;
+}
+
 void GradReducer::reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents) {
   const auto num_bytes =
       static_cast<std::size_t>(layout_.bucket_blocks(bucket).size() * kBlockNumel) * size_of(dtypes_.reduce);
   auto sending = std::make_shared<SendingBuffer>(route_, std::move(contents));
-  route_.queue.post([this, round, bucket, num_bytes, sending = std::move(sending)](bool failed) {
-    if (!failed) exchange_and_fold(round, bucket, sending->contents(num_bytes));
+  route_.queue.post([this, lanes = lanes_of(round), bucket, num_bytes, sending = std::move(sending)](bool failed) {
+    if (!failed) exchange_and_fold(lanes, bucket, sending->contents(num_bytes));
   });
 }
 
 void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
-  route_.queue.post([this, round, bucket](bool failed) {
-    if (!failed) exchange_and_fold(round, bucket, {});
+  route_.queue.post([this, lanes = lanes_of(round), bucket](bool failed) {
+    if (!failed) exchange_and_fold(lanes, bucket, {});
   });
 }
 
-void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
+void GradReducer::exchange_and_fold(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) {
   const GradTerms terms = exchange_->exchange(round, bucket, contents);
   if (terms.count == 0) return;
   if (!route_.placement.in_place()) route_.queue.wait_for_exchanges();  // the host adds up
@@ -72,7 +84,7 @@ void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std
                          .num_pieces = terms.count,
                          .sum = {grad_shard_.data() + offset, numel * width},
                          .sum_dtype = dtypes_.sum,
-                         .restart = terms.first == 0});
+                         .restart = round.starts_sum && terms.first == 0});
 }
 
 }  // namespace zerofleet

@@ -34,10 +34,13 @@ class GradReducer {
     DType sum = DType::kF32;      // of the shard; a 16-bit sum is rounded after each piece
   };
 
-  /// All referenced objects must outlive this one.
+  /// `schedule`: that of the pass with the most lanes, and of passes until begin_pass(). All other referenced objects
+  /// must outlive this one.
   GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, Communicator& communicator,
               const GradRoute& route, const DTypes& dtypes);
 
+  /// Begins a pass. `starts_sum`: it is the first of its step. The queue must be drained.
+  void begin_pass(const LeafSchedule& schedule, bool starts_sum);
   /// Posts a bucket of this rank's lane in `round`. Its buffer returns to the pool.
   void reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents);
   /// Takes part in the exchange of a bucket in a round in which this rank has no lane.
@@ -51,12 +54,15 @@ class GradReducer {
   std::size_t staging_bytes() const { return exchange_->staging_bytes(); }
 
  private:
+  LaneRound lanes_of(std::int64_t round) const;
   /// `contents`: the bucket, or empty if this rank has no lane.
-  void exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents);
+  void exchange_and_fold(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents);
 
   const ShardLayout& layout_;
   int rank_;
   GradRoute route_;
+  LeafSchedule schedule_;  // of the current pass
+  bool starts_sum_ = true;
   std::unique_ptr<GradExchange> exchange_;
   DTypes dtypes_;
   std::vector<std::int64_t> shard_offsets_;  // (num_buckets) first element of each bucket in the shard

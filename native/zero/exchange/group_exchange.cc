@@ -12,14 +12,13 @@ Range shifted(const Range& range, std::int64_t by) { return {range.begin + by, r
 
 }  // namespace
 
-GroupExchange::GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule,
-                             Communicator& communicator, DType reduce_dtype)
+GroupExchange::GroupExchange(CommQueue& queue, const ShardLayout& layout, Communicator& communicator,
+                             DType reduce_dtype, int group_size)
     : queue_(queue),
       layout_(layout),
-      schedule_(schedule),
       communicator_(communicator),
       dtype_(reduce_dtype),
-      group_size_(static_cast<int>(schedule.lane_group())),
+      group_size_(group_size),
       num_groups_(layout.world_size() / group_size_),
       group_(communicator.rank() / group_size_),
       member_(communicator.rank() % group_size_) {
@@ -46,12 +45,11 @@ std::vector<Range> GroupExchange::chunk_of(std::int64_t bucket, int member) cons
   return runs;
 }
 
-GradTerms GroupExchange::exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
-  const int num_senders = schedule_.num_senders(round);
-  const int num_lanes = std::clamp(num_senders - group_ * group_size_, 0, group_size_);
-  const int num_groups = (num_senders + group_size_ - 1) / group_size_;
+GradTerms GroupExchange::exchange(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) {
+  const int num_lanes = std::clamp(round.num_senders - group_ * group_size_, 0, group_size_);
+  const int num_groups = (round.num_senders + group_size_ - 1) / group_size_;
   GradTerms terms = swap_sums(bucket, num_groups, sum_in_group(bucket, num_lanes, contents));
-  terms.first = round * num_groups_;
+  terms.first = round.first_lane / group_size_;
   return terms;
 }
 

@@ -16,10 +16,10 @@ namespace zerofleet {
 /// 1/G) + (1/G - 1/N) of a bucket.
 class GroupExchange final : public GradExchange {
  public:
-  GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule, Communicator& communicator,
-                DType reduce_dtype);
+  GroupExchange(CommQueue& queue, const ShardLayout& layout, Communicator& communicator, DType reduce_dtype,
+                int group_size);
 
-  GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
+  GradTerms exchange(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) override;
   std::size_t staging_bytes() const override;
 
  private:
@@ -33,7 +33,6 @@ class GroupExchange final : public GradExchange {
 
   CommQueue& queue_;
   const ShardLayout& layout_;
-  LeafSchedule schedule_;
   Communicator& communicator_;
   DType dtype_;  // of buckets
   int group_size_, num_groups_, group_, member_;

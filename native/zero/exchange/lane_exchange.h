@@ -9,15 +9,13 @@ namespace zerofleet {
 /// and each one is a term. It moves as many bytes as a ring reduce-scatter.
 class LaneExchange final : public GradExchange {
  public:
-  LaneExchange(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
-               Communicator& communicator, DType reduce_dtype);
+  LaneExchange(const Context& context, const ShardLayout& layout, Communicator& communicator, DType reduce_dtype);
 
-  GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
+  GradTerms exchange(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) override;
   std::size_t staging_bytes() const override { return recv_.num_bytes(); }
 
  private:
   const ShardLayout& layout_;
-  LeafSchedule schedule_;
   Communicator& communicator_;
   std::size_t width_;  // bytes per element in transit
   Buffer recv_;        // pieces of one bucket, one per sending rank

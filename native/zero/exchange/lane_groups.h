@@ -11,11 +11,11 @@ namespace zerofleet {
 /// that continues in the next round.
 class LaneGroups final : public GradExchange {
  public:
-  /// `lanes`: brings single lanes of the same schedule to this rank.
+  /// `lanes`: brings single lanes to this rank.
   LaneGroups(const Context& context, const ShardLayout& layout, int rank, const LeafSchedule& schedule,
              DType reduce_dtype, std::unique_ptr<GradExchange> lanes);
 
-  GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
+  GradTerms exchange(const LaneRound& round, std::int64_t bucket, std::span<std::byte> contents) override;
   std::size_t staging_bytes() const override;
 
  private:
@@ -25,10 +25,11 @@ class LaneGroups final : public GradExchange {
   Context context_;
   const ShardLayout& layout_;
   int rank_;
-  LeafSchedule schedule_;
-  DType dtype_;  // of buckets
+  std::int64_t group_size_;
+  bool spans_rounds_;  // of the pass with the most lanes, a group may continue in the next round
+  DType dtype_;        // of buckets
   std::unique_ptr<GradExchange> lanes_;
-  Buffer sums_;   // fp32, of all owned blocks; with one round per step, of one bucket
+  Buffer sums_;   // fp32, of all owned blocks; with one round per pass, of one bucket
   Buffer terms_;  // of one bucket
 };
 

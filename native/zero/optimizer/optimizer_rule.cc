@@ -24,6 +24,11 @@ StateId state_from_name(std::string_view name) {
   throw Error("invalid_argument", "no optimizer state '" + std::string(name) + "'");
 }
 
+void OptimizerRule::set_constants(const OptimizerOptions&) {
+  throw Error("invalid_argument",
+              "the constants of this optimizer stay the same in all steps; adam and adamw take others");
+}
+
 void OptimizerRule::prepare(const Context&, std::span<const UpdateSegment>, const OptimizerDTypes&,
                             const UpdateScalars&, std::span<double>, std::span<double>) const {
   throw Error("invalid_argument", "this optimizer updates in one pass and needs no norms");

@@ -80,6 +80,9 @@ class OptimizerRule {
   /// Value of a state before the first step. Padding between parameters is always 0.
   virtual float initial_value(StateId) const { return 0; }
 
+  /// Replaces the betas and eps. Throws Error{"invalid_argument"} for rules whose constants stay.
+  virtual void set_constants(const OptimizerOptions& options);
+
   /// True if update() requires prepare() before it, and each segment's trust_ratio.
   virtual bool needs_param_norms() const { return false; }
   /// First of two passes: updates the moments, and computes sums of squares of the master and of the raw update for

@@ -14,9 +14,17 @@ struct ScheduledLeaf {
   bool last_of_lane = true;  // after it, the lane's gradients are sent to their owners
 };
 
+/// The lanes that ranks exchange at a time: the first num_senders ranks send one each, in lane order.
+struct LaneRound {
+  std::int64_t first_lane = 0;
+  int num_senders = 0;
+  std::int64_t num_lanes = 0;  // of all rounds
+  bool starts_sum = true;      // false: earlier lanes of the step are in the sum, those of other passes
+};
+
 /// Assignment of leaves to ranks and rounds. Pure arithmetic, the same on every rank.
 ///
-/// The V leaves of a step are divided among L lanes; leaf v belongs to lane v mod L. In round j, rank r of N computes
+/// The V leaves of a pass are divided among L lanes; leaf v belongs to lane v mod L. In round j, rank r of N computes
 /// the leaves of lane jN + r in ascending order, and sums their gradients. Then the ranks exchange the lanes of the
 /// round, and owners fold them in lane order. V and L alone decide what is added to what, never N.
 ///
@@ -24,14 +32,13 @@ struct ScheduledLeaf {
 /// Lanes are folded in groups of G consecutive ones (docs/exactness.md); the terms of a sum are those of its groups.
 class LeafSchedule {
  public:
-  /// Throws Error{"invalid_argument"} unless 1 ≤ num_lanes ≤ num_leaves, and Error{"too_many_ranks"} for more ranks
-  /// than lanes, because some ranks would never have work.
+  /// Throws Error{"invalid_argument"} unless 1 ≤ num_lanes ≤ num_leaves. Ranks beyond the number of lanes have no leaf.
   LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size, std::int64_t lane_group = 1);
 
   std::int64_t num_leaves() const { return num_leaves_; }
   std::int64_t num_lanes() const { return num_lanes_; }
   int world_size() const { return world_size_; }
-  /// G; the last group of a step may have fewer lanes.
+  /// G; the last group may have fewer lanes.
   std::int64_t lane_group() const { return lane_group_; }
   std::int64_t num_rounds() const { return (num_lanes_ + world_size_ - 1) / world_size_; }
 
@@ -39,10 +46,13 @@ class LeafSchedule {
   int num_senders(std::int64_t round) const {
     return static_cast<int>(std::min<std::int64_t>(world_size_, num_lanes_ - round * world_size_));
   }
+  LaneRound round(std::int64_t number) const { return {number * world_size_, num_senders(number), num_lanes_}; }
 
   /// Returns the leaves of `rank`, in the order of their computation.
   std::vector<ScheduledLeaf> schedule_of(int rank) const;
   std::vector<std::int64_t> leaves_of(int rank) const;
+  /// The same for each rank.
+  std::vector<std::vector<std::int64_t>> leaves_of_ranks() const;
 
   /// True if lanes have several leaves, whose gradients are summed before the exchange.
   bool adds_leaves() const { return num_lanes_ < num_leaves_; }

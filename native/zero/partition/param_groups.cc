@@ -49,7 +49,7 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
 }
 
 ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<const ParamGroupRule> rules,
-                                 double weight_decay) {
+                                 double weight_decay, bool decay_varies) {
   for (const ParamGroupRule& rule : rules) check(rule);
   ParamGroups resolved;
   std::vector<bool> counts(rules.size(), false);
@@ -57,6 +57,7 @@ ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<con
   for (const ParamSpec& spec : specs) {
     const double usual_decay = spec.group == ParamGroup::kDecay ? weight_decay : 0;
     GroupOptions group{1, usual_decay};
+    bool has_usual_decay = true;
     ParamSettings settings;
     settings.frozen = spec.base;
     const auto rule = std::ranges::find_if(rules, [&](const auto& r) { return glob_matches(r.match, spec.name); });
@@ -65,8 +66,10 @@ ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<con
       counts[index] = true;
       group = {rule->lr_scale, rule->weight_decay.value_or(usual_decay)};
       if (rule->own_rate) group.rule = index;
+      has_usual_decay = !rule->weight_decay;
       settings.frozen = settings.frozen || rule->frozen;
     }
+    group.general_decay = decay_varies && has_usual_decay && spec.group == ParamGroup::kDecay;
     settings.group = index_of(resolved.groups, group);
     resolved.settings.push_back(settings);
     all_frozen = all_frozen && settings.frozen;

@@ -33,6 +33,7 @@ struct GroupOptions {
   double lr_scale = 1;
   double weight_decay = 0;
   std::optional<std::size_t> rule = std::nullopt;  // rule whose own rate the group has
+  bool general_decay = false;                      // weight_decay is the general one, which a step may replace
 
   friend bool operator==(const GroupOptions&, const GroupOptions&) = default;
 };
@@ -53,10 +54,11 @@ struct ParamGroups {
 /// True if `pattern` matches all of `name`.
 bool glob_matches(std::string_view pattern, std::string_view name);
 
-/// Each parameter uses the first rule that matches it; without a rule, lr_scale 1 and the default weight decay. Throws
+/// Each parameter uses the first rule that matches it; without a rule, lr_scale 1 and the default weight decay.
+/// `decay_varies`: steps may replace that, so that parameters that have it are in groups of their own. Throws
 /// Error{"param_group_unmatched"} for a rule that no parameter uses, Error{"all_parameters_frozen"}, and
 /// Error{"invalid_argument"} for invalid values.
 ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<const ParamGroupRule> rules,
-                                 double weight_decay);
+                                 double weight_decay, bool decay_varies = false);
 
 }  // namespace zerofleet

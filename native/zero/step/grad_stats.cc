@@ -109,7 +109,7 @@ NormSums GradStats::fold_messages(GlobalStats& stats) {
     stats.num_targets += static_cast<std::int64_t>(at(offset + 1));
     stats.aux_loss += at(offset + 2);
   }
-  stats.aux_loss /= static_cast<double>(record_offsets_.size());
+  if (!record_offsets_.empty()) stats.aux_loss /= static_cast<double>(record_offsets_.size());
   NormSums sums;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     for_each_block(*parts_[part].layout, [&](std::size_t param, int shard, std::int64_t block) {

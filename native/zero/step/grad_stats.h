@@ -32,7 +32,7 @@ struct GlobalStats {
   double norm = 0;  // of the sum of gradients before averaging; not finite if any element is not
   double loss_sum = 0;
   std::int64_t num_targets = 0;
-  double aux_loss = 0;  // mean over leaves
+  double aux_loss = 0;  // mean over leaves; 0 without leaves
   std::uint32_t flags = 0;
 };
 
@@ -41,7 +41,7 @@ struct GlobalStats {
 /// size.
 class GradStats {
  public:
-  /// Leaves that each rank computes in a step, in its order, (world_size). Together they are 0 … V-1.
+  /// Leaves that each rank reports in a step, in its order, (world_size). Together they are 0 … V-1, or none.
   using LeavesOfRanks = std::vector<std::vector<std::int64_t>>;
 
   /// `parts`: all parts of the model with gradients, including expert sets of other ranks. Throws

@@ -12,13 +12,18 @@ LeafProgress::LeafProgress(std::vector<ScheduledLeaf> leaves) : leaves_(std::mov
 const ScheduledLeaf& LeafProgress::begin(std::int64_t leaf) {
   require(!in_leaf_, "leaf_out_of_order",
           "leaf " + std::to_string(leaf) + " begins before the one before it has ended");
-  require(!done(), "leaf_out_of_order", "leaf " + std::to_string(leaf) + " begins after the last of this rank's step");
+  require(!done(), "leaf_out_of_order", "leaf " + std::to_string(leaf) + " begins after the last of this rank's pass");
   const ScheduledLeaf& scheduled = leaves_[records_.size()];
   require(scheduled.leaf == leaf, "leaf_out_of_order",
           "leaf " + std::to_string(leaf) + " begins where leaf " + std::to_string(scheduled.leaf) +
               " is next on this rank");
   in_leaf_ = true;
   return scheduled;
+}
+
+void LeafProgress::begin_pass(std::vector<ScheduledLeaf> leaves) {
+  leaves_ = std::move(leaves);
+  records_.clear();
 }
 
 const ScheduledLeaf& LeafProgress::current() const {

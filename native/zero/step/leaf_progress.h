@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// Tracks a rank's progress through its leaves of a step. A call out of order throws Error{"leaf_out_of_order"} and
+/// Tracks a rank's progress through its leaves of a pass. A call out of order throws Error{"leaf_out_of_order"} and
 /// changes nothing.
 class LeafProgress {
  public:
@@ -24,7 +24,9 @@ class LeafProgress {
   bool done() const { return records_.size() == leaves_.size(); }
   /// Records of the ended leaves, in their order.
   std::span<const LeafRecord> records() const { return records_; }
+  /// Begins a step of the same leaves, or a pass of others.
   void begin_step() { records_.clear(); }
+  void begin_pass(std::vector<ScheduledLeaf> leaves);
 
  private:
   std::vector<ScheduledLeaf> leaves_;

@@ -124,6 +124,12 @@ std::vector<GradRole> RankParts::grad_roles() const {
   return roles;
 }
 
+void RankParts::begin_pass(const LeafSchedule& schedule, bool starts_sum) {
+  for (const auto& trained : trained_) {
+    trained->reducer().begin_pass(schedule_of(schedule, trained->part().layout()), starts_sum);
+  }
+}
+
 void RankParts::begin_leaf(const ScheduledLeaf& scheduled) {
   scheduled_ = scheduled;
   if (scheduled.last_of_lane) order_.begin();

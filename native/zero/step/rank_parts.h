@@ -57,6 +57,8 @@ class RankParts {
   std::span<const std::unique_ptr<TrainedPart>> trained() const { return trained_; }
   std::span<const std::unique_ptr<QuantizedPart>> quantized() const { return quantized_; }
 
+  /// As GradReducer::begin_pass(). `schedule`: of the whole world.
+  void begin_pass(const LeafSchedule& schedule, bool starts_sum);
   void begin_leaf(const ScheduledLeaf& scheduled);
   void add_grad(std::size_t param, const GradView& grad);
   std::byte* room_for(std::size_t param, DType dtype);
@@ -76,7 +78,7 @@ class RankParts {
 
   CommQueue& queue() { return queue_; }
   const StatePlacement& placement() const { return *placement_; }
-  const OptimizerRule& rule() const { return *rule_; }
+  OptimizerRule& rule() { return *rule_; }
   ZeroMemory memory() const;
 
  private:

@@ -5,23 +5,22 @@
 namespace zerofleet {
 namespace {
 
-GradStats make_stats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, int rank, NormKind norm) {
+GradStats make_stats(const std::vector<PlannedPart>& plan, const GradStats::LeavesOfRanks& leaves, int rank,
+                     NormKind norm) {
   std::vector<StatsPart> parts;
   for (const PlannedPart& part : plan) {
     if (part.subset.frozen) continue;
     StatsPart& entry = parts.emplace_back(&part.layout, part.ranks);
     for (const ParamSettings& settings : part.subset.settings) entry.spread.push_back(settings.model_parallel);
   }
-  GradStats::LeavesOfRanks leaves;
-  for (int r = 0; r < schedule.world_size(); ++r) leaves.push_back(schedule.leaves_of(r));
   return {norm, std::move(parts), leaves, rank};
 }
 
 }  // namespace
 
-StepStats::StepStats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, const ZeroComms& comms,
-                     const ZeroOptions& options)
-    : comms_(comms), stats_(make_stats(plan, schedule, comms.world.rank(), options.gradient_clipping_norm)) {
+StepStats::StepStats(const std::vector<PlannedPart>& plan, const GradStats::LeavesOfRanks& leaves,
+                     const ZeroComms& comms, const ZeroOptions& options)
+    : comms_(comms), stats_(make_stats(plan, leaves, comms.world.rank(), options.gradient_clipping_norm)) {
   std::size_t index = 0;
   for (const PlannedPart& part : plan) {
     if (part.subset.frozen) continue;

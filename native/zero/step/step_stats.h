@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "zero/partition/leaf_schedule.h"
 #include "zero/step/grad_stats.h"
 #include "zero/step/model_plan.h"
 #include "zero/step/rank_parts.h"
@@ -17,8 +16,8 @@ namespace zerofleet {
 /// Statistics of a step over all trained parts of the model.
 class StepStats {
  public:
-  /// All referenced objects must outlive this one.
-  StepStats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, const ZeroComms& comms,
+  /// `leaves`: those that ranks report in exchange(). All other referenced objects must outlive this one.
+  StepStats(const std::vector<PlannedPart>& plan, const GradStats::LeavesOfRanks& leaves, const ZeroComms& comms,
             const ZeroOptions& options);
 
   /// Measures the gradient shards of this rank. Requires a drained queue.

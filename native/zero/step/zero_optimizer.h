@@ -22,16 +22,26 @@
 
 namespace zerofleet {
 
+/// Settings of one update, instead of those of the options.
+struct UpdateSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0;  // of groups with the general one
+  double gradient_clipping = 0;
+};
+
 struct StepRequest {
   double lr = 0;  // for parameter groups with lr_scale 1
   std::uint32_t flags = 0;
   std::vector<std::optional<double>> rule_lrs = {};  // by rule with own_rate: rate that replaces lr; may be empty
+  std::optional<UpdateSettings> update = {};         // with passes only
 };
 
 /// Summary of a step. Equal on every rank, except the seconds.
 struct StepSummary {
   double loss = 0;        // mean over the targets of the global batch, folded in leaf order; NaN without targets
-  double aux_loss = 0;    // mean over leaves; not part of `loss`
+  double aux_loss = 0;    // mean over leaves; not part of `loss`. A step of passes has neither
   double grad_norm = 0;   // of the averaged and unscaled gradient, before clipping
   double loss_scale = 1;  // factor of this step's gradients
   std::vector<TrustRatios> trust_ratios;  // by group of parameters; empty for rules without them, and in skipped steps
@@ -64,14 +74,21 @@ enum class Restore : std::uint8_t {
 ///   for each of leaves(): begin_leaf, add_grad once per parameter in any order, end_leaf
 ///   step()
 ///
+/// With ZeroOptions::has_passes a step has one or more passes, each with a number of leaves of its own. Its gradient is
+/// the sum over all leaves, pass after pass, instead of a mean:
+///
+///   for each pass: begin_pass(), for each of leaves(): …, end_pass()
+///   step(), or drop_passes()
+///
 /// The bits of the result depend on the leaves and lanes alone. They do not depend on the world size, bucket size,
 /// thread count or the order in which gradients arrive. Calls come from one thread; add_grad must not be called inside
 /// a task of the pool. After an error of a communicator ("comm_failed", "comm_timeout") the object can only be
 /// destroyed.
 class ZeroOptimizer {
  public:
-  /// Throws Error{"invalid_argument"} for invalid options, Error{"too_many_ranks"} for more ranks than lanes, and
-  /// Error{"all_parameters_frozen"}. Communicators and the context's pool must outlive the object.
+  /// Throws Error{"invalid_argument"} for invalid options, Error{"too_many_ranks"} for more ranks than lanes unless
+  /// passes may have fewer leaves than ranks, and Error{"all_parameters_frozen"}. Communicators and the context's pool
+  /// must outlive the object.
   ZeroOptimizer(const Context& context, const ZeroComms& comms, std::vector<ParamSpec> params,
                 const ZeroOptions& options);
   ~ZeroOptimizer();
@@ -93,7 +110,16 @@ class ZeroOptimizer {
   /// Sets only the base of adapters to these values. finish_load() must follow.
   void initialize_base(std::uint64_t seed);
 
-  /// Leaves that this rank computes in every step, in order.
+  /// Begins a pass of 1 to ZeroOptions::num_leaves leaves. Throws Error{"leaf_out_of_order"} within a pass, and
+  /// Error{"invalid_argument"}.
+  void begin_pass(std::int64_t num_leaves);
+  /// Ends a pass: on return the sums of its gradients are with their owners. Must be called on every rank, also on
+  /// those without a leaf. Throws Error{"leaf_out_of_order"} if leaves are missing.
+  void end_pass();
+  /// Drops the passes since the last step.
+  void drop_passes();
+
+  /// Leaves that this rank computes in every step, or in the pass, in order.
   std::vector<std::int64_t> leaves() const;
   /// Factor that the caller must apply to the gradients of the next step.
   double loss_scale() const;
@@ -120,8 +146,9 @@ class ZeroOptimizer {
   /// same points of their backward. Throws what `exchange` throws, and errors of earlier exchanges.
   void run_exchange(const std::function<void()>& exchange);
 
-  /// Completes a step. Throws Error{"leaf_out_of_order"} if leaves are missing. When the loss scaler gives up, throws
-  /// Error{"diverged"}, or Error{"no_targets"} if steps had no targets, on every rank and after the step is done.
+  /// Completes a step. Throws Error{"leaf_out_of_order"} if leaves are missing, and Error{"no_gradients"} without a
+  /// pass; then nothing changes. When the loss scaler gives up, throws Error{"diverged"}, or Error{"no_targets"} if
+  /// steps had no targets, on every rank and after the step is done.
   StepSummary step(const StepRequest& request);
 
   /// Ranges of the state that this rank owns: state by state, each ascending in canonical parameter order. The base of

@@ -56,8 +56,9 @@ struct UpdateOptions {
 struct ZeroOptions : ShardingOptions, UpdateOptions {
   DType param_dtype = DType::kBF16;  // of the model's parameters
   ParamGroups param_groups;          // empty: as resolve_param_groups() without rules
-  std::int64_t num_leaves = 1;       // V, leaves of a step over all ranks
+  std::int64_t num_leaves = 1;       // V, leaves of a step over all ranks; with passes, the most of a pass
   std::int64_t num_lanes = 0;        // L, see LeafSchedule: 0: num_leaves (stage 2), otherwise stage 1
+  bool has_passes = false;           // a step is one or more passes, whose losses are added; stage 2 only
   double grad_unit = 1.0;            // given gradients are those of loss_sum × grad_unit × loss_scale()
 };
 

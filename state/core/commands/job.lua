@@ -12,6 +12,7 @@
 --                                              metrics of successive steps (report.lua)
 --   <prefix>:job:<id>:metric-extremes  list    for each block JSON: name of a value -> its extremes and the seqs of
 --                                              their metrics
+--   <prefix>:job:<id>:calls            hash    counters of a session (state/calls/calls.ts)
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-order  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids,
@@ -106,6 +107,7 @@
 -- Channels:
 --   <prefix>:job:<id>:control          the state or the requested ranks have changed
 --   <prefix>:job:<id>:wake             the stream has grown
+--   <prefix>:job:<id>:calls            a counter of calls has changed
 --   <prefix>:pool:<pool>:samples       a request waits
 --   <prefix>:sample-caller:<caller>    there is a message
 --   <prefix>:principals:changed        an API key or a share was changed or has ended

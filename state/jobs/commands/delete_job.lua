@@ -45,6 +45,7 @@ for _, id in ipairs(ids) do
   redis.call('DEL', holds_key(id))
   count_stored(project, 'checkpoint', id, 0)
 end
+count_stored(project, 'checkpoint', call.job_id, 0)
 if job.base ~= '' then
   redis.call('SREM', base_users_key(job.base), call.job_id)
 end
@@ -53,7 +54,7 @@ for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
 end
 forget_world(call.job_id)
 delete_forwards(call.job_id, job.forwards)
-local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':metric-extremes', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }
+local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':metric-extremes', ':logs', ':attempts', ':calls', ':checkpoints', ':checkpoint-order' }
 for _, part in ipairs(parts) do
   redis.call('UNLINK', key .. part)
 end

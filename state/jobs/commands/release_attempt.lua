@@ -1,5 +1,6 @@
 -- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_for_capacity', a job
--- that moves gets the slots that are reserved for it, and the reason is 'moved'.
+-- that moves gets the slots that are reserved for it, and the reason is 'moved'. With the reason 'idle', a session that
+-- has a call without a result is queued in place of paused.
 --
 -- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is
 -- due at once),
@@ -40,6 +41,12 @@ local function transfer(id, job, placements, until_ms)
   end
 end
 
+-- Returns whether a call of a session waits for its result.
+local function has_pending_call(id)
+  local counters = redis.call('HMGET', job_key(id) .. ':calls', 'appended', 'answered')
+  return tonumber(counters[1] or 0) > tonumber(counters[2] or 0)
+end
+
 local job = load_job(call.job_id)
 local repeated = job and job.final ~= '1' and job.worker == '' and job.execution == call.execution
 if not repeated then
@@ -48,6 +55,9 @@ if not repeated then
     return refused
   end
   local to, reason = call.to, call.reason
+  if reason == 'idle' and has_pending_call(call.job_id) then
+    to = 'queued'
+  end
   local move = reason == 'waiting_for_capacity' and job.move or ''
   if move ~= '' then
     reason = 'moved'

@@ -22,6 +22,7 @@ import {
   ownLoad,
 } from './load/load-point.js';
 import { Recovery, type Verdict } from './recovery.js';
+import { JobCalls } from './session/job-calls.js';
 import type { RankInput } from './start-message.js';
 import type { EndReason } from './stop-requests.js';
 
@@ -33,6 +34,8 @@ export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private readonly recovery: Recovery;
   private data: PreparedData | null = null;
+  /** Calls of a session; null before the first generation, and for a job with data. */
+  private calls: JobCalls | null = null;
   /**
    * AWS session of this attempt's processes on this machine; null before the first generation and without an attempt
    * role.
@@ -70,7 +73,13 @@ export class Attempt {
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();
-      await Promise.all([reporter.close(), logs.close(), this.session?.close(), this.data?.use.end()]);
+      await Promise.all([
+        reporter.close(),
+        logs.close(),
+        this.session?.close(),
+        this.data?.use.end(),
+        this.calls?.close(),
+      ]);
     }
   }
 
@@ -93,9 +102,11 @@ export class Attempt {
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const counted = { samples: data.samples, continues: load?.continues ?? null };
       const ctx = { ...opened, job: await trainableJob(this.ctx, counted) };
-      if (resume && isComplete(ctx.job.spec, resume)) return await this.succeed(ctx, resume);
+      if (resume && isComplete(ctx.job.spec, resume, this.calls?.finishedStep ?? null))
+        return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data.tokens_digest);
       const base = await openBase(this.ctx, resume);
+      if (ctx.job.spec.train.session) this.calls ??= await JobCalls.open(this.ctx);
       const present = { ...ctx, job: await currentJob(this.ctx, resume, counted) };
       return await this.settle(await this.train(present, { load, base }, data), load);
     } catch (error) {
@@ -141,9 +152,10 @@ export class Attempt {
     this.moving = false;
     await this.recovery.enter('starting');
     const failureRate = failuresPerSecond(ctx.job, new Date());
-    const { checkpoints } = this;
+    const { checkpoints, calls } = this;
     const generation = new Generation(ctx, {
       checkpoints,
+      calls,
       ...sources,
       failures_per_second: failureRate,
       ...data,
@@ -156,6 +168,8 @@ export class Attempt {
     this.ctx.lease.lost.throwIfAborted();
     switch (end.kind) {
       case 'complete':
+        if (this.calls) this.calls.finishedStep = this.checkpoints.latestStep;
+        return 'again';
       case 'interrupted':
         return 'again';
       case 'stopped':
@@ -206,6 +220,7 @@ export class Attempt {
       await cancel(this.ctx);
       return 'over';
     }
+    if (reason === 'idle') return this.recovery.release({ to: 'paused', reason });
     if (reason === 'pause') return this.recovery.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.drain.reason : 'preempted';
     return this.recovery.release({ reason: why, preempted: true });

@@ -24,6 +24,7 @@ import type {
   ModelRecords,
   PoolSlots,
   SampleRequests,
+  SessionCalls,
   WorkerSlots,
   WorldRendezvous,
 } from '../../../state/index.js';
@@ -53,6 +54,7 @@ export type WorkerStore = JobAttempts &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
   SampleRequests &
+  SessionCalls &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<ModelRecords, 'getModel'> &
   Pick<JobStore, 'now'>;
@@ -154,6 +156,15 @@ export function threadsOfAnswers({
 /** Returns the number of a placement's ranks on this machine. */
 export function localRanks({ placements }: Pick<PlacedContext, 'placements'>): number {
   return placements[0]?.slots ?? 1;
+}
+
+/** Finds the worker of a rank. Ranks are numbered in the order of the placement (worker/agent/link/assemble.ts). */
+export function workerOf(placements: readonly WorkerSlots[], rank: number): string | undefined {
+  let first = 0;
+  return placements.find(({ slots }) => {
+    first += slots;
+    return rank < first;
+  })?.worker_id;
 }
 
 /** Returns the threads of each of this machine's ranks. */

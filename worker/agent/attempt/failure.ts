@@ -107,9 +107,10 @@ function build(code: ErrorCode, message: string, rank: number | null, step: numb
     category === 'diverged' ||
     // An allocation that is too large fails again. The kernel may have killed a rank for the memory of other processes.
     (category === 'oom' && !retryable) ||
-    // Faults of the native core recur.
+    // Faults of the native core recur, and so does a computation that differs.
     code === 'gpu_fault' ||
-    code === 'native_error';
+    code === 'native_error' ||
+    code === 'replay_differs';
   return { category, code, message, rank, step, retryable, deterministic };
 }
 

@@ -19,13 +19,20 @@ import { type AttemptError, describeError } from './failure.js';
 import type { JobCheckpoints } from './job-checkpoints.js';
 import type { NewestPoint, ResumePoint } from './load/load-point.js';
 
-/** Returns whether no step is left to train after a checkpoint. */
-export function isComplete(spec: TrainableJobSpec, { manifest }: ResumePoint): boolean {
-  return manifest.step === spec.train.steps || isEarly(spec, manifest);
+/**
+ * Returns whether no step is left to train after a checkpoint.
+ * @param finishedStep last step of a session; null while it is unknown
+ */
+export function isComplete(
+  spec: TrainableJobSpec,
+  { manifest }: ResumePoint,
+  finishedStep: number | null,
+): boolean {
+  return manifest.step === (spec.train.steps ?? finishedStep) || isEarly(spec, manifest);
 }
 
 function isEarly(spec: TrainableJobSpec, { step, early_stopping }: Manifest): boolean {
-  return step < spec.train.steps && hasStoppedEarly(early_stopping, spec);
+  return step < (spec.train.steps ?? 0) && hasStoppedEarly(early_stopping, spec);
 }
 
 /**

@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { ZerofleetError } from '../../../contracts/index.js';
 import {
+  type CalledMessage,
   type ConnectedMessage,
+  type LoadCallMessage,
   type LoadedMessage,
   type ShardFailedMessage,
   type ShardMessage,
   STEP_FLAGS,
   type SteppedMessage,
 } from '../../../contracts/rank-protocol.js';
-import type { WorkerSlots } from '../../../state/index.js';
 import { isBadCheckpoint, toRankError } from '../../shared/errors.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
@@ -16,9 +17,10 @@ import { SkipEvents } from '../reporting/skip-events.js';
 import type { LogLine } from '../supervisor/log-line.js';
 import type { RankHost } from '../supervisor/rank.js';
 import { type StepUse, World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
-import { emit, type GenerationContext } from './context.js';
+import { emit, type GenerationContext, workerOf } from './context.js';
 import { type AttemptError, describeError, describeRankEnd } from './failure.js';
-import type { JobCheckpoints } from './job-checkpoints.js';
+import type { StepSource } from './session/step-source.js';
+import { type StepsInput, stepsOf } from './session/steps-of.js';
 import { type RankInput, startMessage } from './start-message.js';
 import type { StopReason } from './stop-requests.js';
 import { assembleWorld } from './world-links.js';
@@ -36,8 +38,7 @@ export type GenerationEnd =
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
-interface GenerationOptions extends RankInput {
-  checkpoints: JobCheckpoints;
+interface GenerationOptions extends RankInput, StepsInput {
   data_digest: string;
 }
 
@@ -47,6 +48,7 @@ export class Generation implements WorldListener {
   private world: World | null = null;
   private readonly killed = new AbortController();
   private readonly saves: SaveCollector;
+  private readonly steps: StepSource;
   private readonly background: Promise<unknown>[] = [];
   private running = false;
   /** True if the machine stops before a save could finish. */
@@ -64,16 +66,22 @@ export class Generation implements WorldListener {
     private readonly ctx: GenerationContext,
     private readonly options: GenerationOptions,
   ) {
-    const { world_size } = ctx;
+    this.steps = stepsOf(ctx, options, {
+      tell: (message) => this.world?.broadcast(message),
+      abandon: (error) => this.abandon(error),
+    });
     this.saves = new SaveCollector({
-      world_size,
+      world_size: ctx.world_size,
       commit: async (save) => {
+        await this.steps.beforeCommit(save);
         // An attempt that continues from this checkpoint does not repeat its steps, so it never reports them.
         await ctx.reporter.flushPresent();
         await options.checkpoints.commit(save, this.writtenBy());
+        this.steps.saved(save);
       },
       onFailed: (save, error) => {
         this.saveError = describeError(error, null, save.step);
+        this.steps.notSaved(save.step, error);
         const { code, message } = toRankError(error);
         // Alarms match this line (infra/terraform/modules/observability).
         ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
@@ -117,14 +125,12 @@ export class Generation implements WorldListener {
     if (this.killed.signal.aborted) void this.world.kill();
     const end = await this.world.ended;
     await this.saves.settled();
+    await this.steps.close();
     await Promise.all(this.background);
     return end;
   }
 
-  /**
-   * Ends the generation with an error: the job cannot continue without a best checkpoint. The next one repeats its
-   * step.
-   */
+  /** Ends the generation with an error: a best checkpoint, or the result of a call, is missing. */
   private abandon(error: AttemptError): void {
     this.error ??= error;
     this.kill();
@@ -145,14 +151,12 @@ export class Generation implements WorldListener {
   }
 
   async verifyLoad(messages: LoadedMessage[]): Promise<void> {
+    if (this.running) return this.steps.verifyLoad(messages);
     const { checkpoints, load, base } = this.options;
-    if (!load) return;
     try {
-      await checkpoints.verifyLoad(
-        load,
-        messages.flatMap((message) => message.ranges),
-      );
-      if (base) await checkpoints.verifyBase(base, messages);
+      const ranges = messages.flatMap((message) => message.ranges);
+      if (load) await checkpoints.verifyLoad(load, ranges);
+      if (load && base) await checkpoints.verifyBase(base, messages);
     } catch (error) {
       this.error = describeError(error);
       throw error;
@@ -161,6 +165,7 @@ export class Generation implements WorldListener {
 
   onRunning(step: number): void {
     this.running = true;
+    this.steps.begin(step);
     const { deps, lease, stops, world_size } = this.ctx;
     this.options.checkpoints.restartLostWorkClock();
     this.inBackground(
@@ -179,18 +184,22 @@ export class Generation implements WorldListener {
 
   /** Sends the ranks their current flags and save request. */
   private sendFlags(): void {
-    if (this.running) this.world?.setFlags(this.stopFlags, this.ctx.stops.saveRequest);
+    if (this.running) this.steps.control(this.stopFlags, this.ctx.stops.saveRequest);
   }
 
   onStepped(message: SteppedMessage, use: StepUse): void {
     const { world_size, job, reporter } = this.ctx;
-    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps });
+    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps ?? null });
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));
     const { step, evaluations } = message;
     for (const evaluation of evaluations)
       this.inBackground(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
+  }
+
+  onCall(rank: number, message: CalledMessage | LoadCallMessage): void {
+    this.steps.onCall(rank, message);
   }
 
   onShard(rank: number, message: ShardMessage): void {
@@ -244,18 +253,19 @@ export class Generation implements WorldListener {
       case 'stopped':
         return this.judgeStop(end.step, end.flags);
       case 'lost': {
-        const error = {
-          ...describeRankEnd(end.rank, end.host, end.end),
-          ...(end.end.kind === 'node_lost' && { worker_id: workerOf(this.ctx.placements, end.rank) }),
-        };
-        const loading = this.options.load !== null && !this.running;
-        return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
+        const { rank, host, end: cause } = end;
+        const worker = cause.kind === 'node_lost' && { worker_id: workerOf(this.ctx.placements, rank) };
+        return this.failed({ ...describeRankEnd(rank, host, cause), ...worker });
       }
       case 'killed':
         if (this.saveSkipped) return { kind: 'stopped', cancelled: false, saved: false };
-        if (!this.error) return { kind: 'interrupted' };
-        return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
+        return this.error ? this.failed(this.error) : { kind: 'interrupted' };
     }
+  }
+
+  private failed(error: AttemptError): GenerationEnd {
+    const isLoading = this.options.load !== null && !this.running;
+    return { kind: isLoading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
   }
 
   private judgeStop(step: number, flags: number): GenerationEnd {
@@ -286,13 +296,4 @@ export class Generation implements WorldListener {
       ),
     );
   }
-}
-
-/** Finds the worker of a rank. Ranks are numbered in the order of the placement (worker/agent/link/assemble.ts). */
-function workerOf(placements: readonly WorkerSlots[], rank: number): string | undefined {
-  let first = 0;
-  return placements.find(({ slots }) => {
-    first += slots;
-    return rank < first;
-  })?.worker_id;
 }

@@ -2,6 +2,7 @@ import { epochOf } from '../../../contracts/execution.js';
 import type { Checkpoint } from '../../../contracts/index.js';
 import type {
   LoadedMessage,
+  LoadSource,
   RangeChecksum,
   RankError,
   RetryPolicy,
@@ -164,7 +165,7 @@ export class JobCheckpoints {
 
   /** Verifies the checksums of the ranges that the ranks read. */
   async verifyLoad(
-    { source, files }: Pick<LoadPoint, 'source' | 'files'>,
+    { source, files }: { source: Pick<LoadSource, 'directory'>; files: LoadPoint['files'] },
     ranges: readonly RangeChecksum[],
   ): Promise<void> {
     const { objects } = this.ctx.deps;
@@ -210,6 +211,12 @@ export class JobCheckpoints {
     await applyRetention(this.ctx, save.directory).catch((error: unknown) =>
       log.warn({ err: error }, 'old checkpoints not removed'),
     );
+  }
+
+  /** Answers a save request with the newest checkpoint, which has the present state. */
+  async answerSave(request: number): Promise<void> {
+    if (this.latest) await this.record(this.latest, request);
+    this.ctx.stops.answerSave(request);
   }
 
   private async remove(saves: readonly StoredSave[]): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Desired } from '../../../state/index.js';
 
 /** Reasons for which a generation of ranks stops before its training ends, in order of rising urgency. */
-const REASONS = ['update', 'resize', 'drain', 'preempt', 'pause', 'cancel'] as const;
+const REASONS = ['update', 'resize', 'idle', 'drain', 'preempt', 'pause', 'cancel'] as const;
 export type StopReason = (typeof REASONS)[number];
 
 /** Reasons that end the attempt as well. After the others it continues with new ranks. */

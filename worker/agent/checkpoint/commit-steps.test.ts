@@ -28,6 +28,7 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
     skipped_steps: 0,
     eval_losses: {},
     early_stopping: null,
+    calls: null,
     reference: null,
     loss_scaler: {
       scale: 1,

@@ -50,6 +50,7 @@ export function buildManifest(jobId: string, save: CompleteSave, by: WrittenBy):
     eval_losses: save.eval_losses,
     early_stopping: save.early_stopping,
     reference: save.reference,
+    calls: save.calls,
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,
@@ -57,7 +58,7 @@ export function buildManifest(jobId: string, save: CompleteSave, by: WrittenBy):
     lr_schedule: { decay_steps: null, ...train.lr_schedule },
     overrides: overridesBefore(train.overrides, save.step),
     loss_scaler: { type: train.loss_scale.type, ...save.loss_scaler },
-    total_steps: train.steps,
+    total_steps: train.steps ?? null,
     leaves,
     // Stage 2 accumulates nothing before the exchange, so every leaf is a lane.
     lanes: zero.lanes ?? leaves,

@@ -104,6 +104,7 @@ function manifestOf(spec: TrainableJobSpec, worldSize: number) {
     skipped_steps: 0,
     eval_losses: { validation: 2.5 },
     early_stopping: null,
+    calls: null,
     reference: null,
     loss_scaler: {
       scale: 1,

@@ -11,6 +11,7 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
     skipped_steps: 0,
     eval_losses: {},
     early_stopping: null,
+    calls: null,
     reference: null,
     loss_scaler: {
       scale: 2,

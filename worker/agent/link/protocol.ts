@@ -18,8 +18,11 @@
 import type {
   AgentMessage,
   BaseLoad,
+  CalledMessage,
+  CallsMessage,
   FailedMessage,
   HeartbeatMessage,
+  LoadAnswerMessage,
   LoadedMessage,
   LoadSource,
   RankMessage,
@@ -55,6 +58,7 @@ export const asJoin = checked(Join);
 const SaveRef = Type.Object(
   {
     directory: FileName,
+    calls: nullable(Type.Object({ number: Count, tokens: Count }, strict)),
     reference: nullable(
       Type.Object(
         { bytes: Count, sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), objective: Name },
@@ -126,6 +130,12 @@ const ShardSaved = message('shard', {
 });
 const ShardFailed = message('shard_failed', { save: SaveRef, error: RankError });
 const Stopped = message('stopped', { step: Count, flags: Count });
+const Called = message('called', {
+  number: Count,
+  step: Count,
+  result: nullable(Text),
+  digest_part: nullable(DigestPart),
+});
 const Failed = message('failed', { error: RankError, step: Count });
 const Publish = message('publish', { key: Key, value: Base64 });
 
@@ -139,10 +149,23 @@ true satisfies Fits<typeof Heartbeat, HeartbeatMessage> &
   Fits<typeof ShardSaved, ShardMessage> &
   Fits<typeof ShardFailed, ShardFailedMessage> &
   Fits<typeof Stopped, StoppedMessage> &
+  Fits<typeof Called, CalledMessage> &
   Fits<typeof Failed, FailedMessage>;
 
-/** `connected` and `stepped` are reported by rank 0 for all ranks, and rank 0 always runs on the leader. */
-const FromRank = Type.Union([Heartbeat, Loaded, Running, ShardSaved, ShardFailed, Stopped, Failed, Publish]);
+/**
+ * `connected`, `stepped` and `load_call` are sent by rank 0 for all ranks, and rank 0 always runs on the leader.
+ */
+const FromRank = Type.Union([
+  Heartbeat,
+  Loaded,
+  Running,
+  Called,
+  ShardSaved,
+  ShardFailed,
+  Stopped,
+  Failed,
+  Publish,
+]);
 
 const Signal = Type.Unsafe<NodeJS.Signals>(Type.String({ pattern: '^SIG[A-Z0-9]+$', maxLength: 20 }));
 const Last = { step: nullable(Count), output: Type.Array(Text, { maxItems: 20 }) };
@@ -195,9 +218,15 @@ const Base = Type.Union([
 ]);
 true satisfies Fits<typeof Load, LoadSource> & Fits<typeof Base, BaseLoad>;
 
+const Calls = message('calls', { until: Count, answered: Count, flags: Count, save_request: Count });
+const LoadAnswer = message('load_answer', { error: nullable(RankError) });
+true satisfies Fits<typeof Calls, CallsMessage> & Fits<typeof LoadAnswer, LoadAnswerMessage>;
+
 const ToRank = Type.Union([
   message('deliver', { key: Key, value: Base64 }),
   message('flags', { flags: Count, save_request: Count }),
+  Calls,
+  LoadAnswer,
   message('proceed', {}),
   message('exit', {}),
 ]);
@@ -218,9 +247,9 @@ export const asLeaderMessage = checked(
 export type LeaderMessage = ReturnType<typeof asLeaderMessage>;
 export type StartOrder = Static<typeof Start>;
 
-/** Returns the wire form of a rank's message; null for messages that the leader gets from rank 0. */
+/** Returns the wire form of a rank's message; null for messages that only rank 0 sends, on the leader. */
 export function rankToWire(message: RankMessage): Static<typeof FromRank> | null {
-  if (message.kind === 'connected' || message.kind === 'stepped') return null;
+  if (message.kind === 'connected' || message.kind === 'stepped' || message.kind === 'load_call') return null;
   return message.kind === 'publish' ? { ...message, value: toBase64(message.value) } : message;
 }
 

@@ -46,12 +46,20 @@ export class ProgressReporter {
 
   stepped(
     message: SteppedMessage,
-    { world_size, memory_bytes, system, total_steps }: StepUse & { world_size: number; total_steps: number },
+    {
+      world_size,
+      memory_bytes,
+      system,
+      total_steps,
+    }: StepUse & {
+      world_size: number;
+      /** Null for a session. */
+      total_steps: number | null;
+    },
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
-    // The mean of all steps, so the total is a function of the step, also after a resume.
-    const tokens = message.step * message.tokens;
+    const tokens = message.total_tokens;
     const loss = finiteOrNull(message.loss);
     this.evaluations = afterEvaluations(this.evaluations, message);
     this.progress = this.progressAt(message, { total_steps, tokens, loss });
@@ -98,7 +106,7 @@ export class ProgressReporter {
 
   private progressAt(
     message: SteppedMessage,
-    { total_steps, tokens, loss }: { total_steps: number; tokens: number; loss: number | null },
+    { total_steps, tokens, loss }: { total_steps: number | null; tokens: number; loss: number | null },
   ): ReportedProgress {
     const window = this.recent.reduce(
       (sum, { tokens, seconds }) => ({ tokens: sum.tokens + tokens, seconds: sum.seconds + seconds }),
@@ -116,7 +124,10 @@ export class ProgressReporter {
       ...(message.preference && { preference: finiteMeans(message.preference) }),
       ...(Object.keys(this.evaluations).length > 0 && { evaluations: this.evaluations }),
       ...(message.early_stopping && { early_stopping: message.early_stopping }),
-      eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
+      eta_seconds:
+        total_steps === null
+          ? null
+          : finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };
   }
 }

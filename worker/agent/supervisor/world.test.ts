@@ -16,6 +16,7 @@ const ignore: WorldListener = {
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
   onStepped: () => undefined,
+  onCall: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,
   onLine: () => undefined,

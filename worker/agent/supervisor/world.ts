@@ -1,7 +1,9 @@
 import type { SystemUse } from '../../../contracts/index.js';
 import type {
   AgentMessage,
+  CalledMessage,
   ConnectedMessage,
+  LoadCallMessage,
   LoadedMessage,
   RankMessage,
   ShardFailedMessage,
@@ -28,10 +30,12 @@ export type WorldEnd =
 export interface WorldListener {
   /** The ranks connected; the message of rank 0, which is the same on all. */
   onConnected(message: ConnectedMessage): void;
-  /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
+  /** Every rank loaded its part, before it runs or for a call. Resolve to continue; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
   onStepped(message: SteppedMessage, use: StepUse): void;
+  /** A rank of a session has run a call, or asks for a checkpoint to load. */
+  onCall(rank: number, message: CalledMessage | LoadCallMessage): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
   /** A line of a rank's log, until the world has ended. */
@@ -91,14 +95,6 @@ export class World {
     });
   }
 
-  /**
-   * Sets the flags that every rank passes to its steps from the next one on.
-   * @param saveRequest number of the newest save request
-   */
-  setFlags(flags: number, saveRequest: number): void {
-    this.broadcast({ kind: 'flags', flags, save_request: saveRequest });
-  }
-
   /** Kills every rank and waits until all have ended or are lost. Idempotent. */
   async kill(): Promise<void> {
     await this.finish({ kind: 'killed' });
@@ -134,6 +130,10 @@ export class World {
       case 'stepped':
         listener.onStepped(message, { memory_bytes: this.memory.take(), system: this.system.take() });
         break;
+      case 'called':
+      case 'load_call':
+        listener.onCall(rank, message);
+        break;
       case 'shard':
         listener.onShard(rank, message);
         break;
@@ -147,8 +147,10 @@ export class World {
   }
 
   private async verifyLoad(): Promise<void> {
+    const messages = [...this.loaded.values()];
+    this.loaded.clear();
     try {
-      await this.options.listener.verifyLoad([...this.loaded.values()]);
+      await this.options.listener.verifyLoad(messages);
     } catch {
       // The listener has the error; the ranks hold bytes that must not be trained on.
       return this.finish({ kind: 'killed' });
@@ -203,7 +205,8 @@ export class World {
     clearTimeout(timer);
   }
 
-  private broadcast(message: AgentMessage): void {
+  /** Sends a message to every rank. */
+  broadcast(message: AgentMessage): void {
     for (const rank of this.ranks) rank.send(message);
   }
 }

@@ -28,6 +28,7 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
     chunk.dlogits = rows_from(args.dlogits, row);
     chunk.dlogits_dtype = args.dlogits.dtype;
     chunk.grad_scale = args.grad_scale;
+    chunk.factors = args.factors.empty() ? nullptr : args.factors.data() + row;
     chunk.soft_cap = args.soft_cap;
     chunk.rows = rows;
     chunk.cols = args.logits.cols;

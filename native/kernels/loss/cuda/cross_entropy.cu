@@ -27,6 +27,7 @@ struct LossArguments {
   float* losses;
   Rows<T> dlogits;
   float grad_scale, soft_cap;
+  const float* factors;  // of rows, or null: 1
   std::int64_t cols;
   bool aligned, gradient_aligned;
 };
@@ -85,11 +86,11 @@ __device__ Softmax joined_over_block(Softmax softmax) {
 // of the next tile were issued.
 template <class T>
 __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
-                               std::int64_t target) {
+                               std::int64_t target, float grad_scale) {
   const auto columns = [&](std::int64_t tile, int i, bool aligned) {
     return columns_from<kLogits>(tile + i * kAccess + threadIdx.x * kLogits, a.cols, aligned);
   };
-  const float factor = a.grad_scale / softmax.sum;
+  const float factor = grad_scale / softmax.sum;
   Lanes<kLogits> x[kVectors], next[kVectors];
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) next[i] = load(logits, columns(0, i, a.aligned));
@@ -105,7 +106,7 @@ __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T
       const auto at = columns(tile, i, a.gradient_aligned);
       const Lanes<kLogits> gradient = lanes<kLogits>([&](int k) {
         const float all = expf(x[i].v[k] - softmax.largest) * factor;
-        const float own = at.first + k == target ? all - a.grad_scale : all;
+        const float own = at.first + k == target ? all - grad_scale : all;
         return a.soft_cap == 0 ? own : own * soft_cap_slope<FloatArithmetic>(x[i].v[k], a.soft_cap);
       });
       store(dlogits, at, gradient);
@@ -128,7 +129,9 @@ __global__ void __launch_bounds__(kLossThreads) loss_kernel(const LossArguments<
   const float* logits = a.logits.row(row);
   const Softmax softmax = joined_over_block(softmax_of_thread(a, logits));
   if (threadIdx.x == 0) a.losses[row] = (softmax.largest - logits[target]) + logf(softmax.sum);
-  if (a.dlogits.data != nullptr) write_gradient(a, logits, a.dlogits.row(row), softmax, target);
+  if (a.dlogits.data == nullptr) return;
+  const float grad_scale = a.factors == nullptr ? a.grad_scale : a.factors[row] * a.grad_scale;
+  write_gradient(a, logits, a.dlogits.row(row), softmax, target, grad_scale);
 }
 
 }  // namespace
@@ -143,6 +146,7 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
                              rows_of<T>(args.dlogits),
                              args.grad_scale,
                              args.soft_cap,
+                             args.factors.empty() ? nullptr : args.factors.data(),
                              args.logits.cols,
                              rows_aligned_for<kLogits>(args.logits),
                              rows_aligned_for<kLogits>(args.dlogits)};

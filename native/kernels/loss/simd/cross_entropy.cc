@@ -7,6 +7,10 @@
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
+float grad_scale_of(const CrossEntropyArgs& args, int64_t row) {
+  return args.factors == nullptr ? args.grad_scale : args.factors[row] * args.grad_scale;
+}
+
 // The gradient may lie over the logits: an element of it never stands behind the logit that it is made from.
 template <class T>
 void gradient(const CrossEntropyArgs& args, int64_t row, const Exponentials& softmax) {
@@ -17,8 +21,9 @@ void gradient(const CrossEntropyArgs& args, int64_t row, const Exponentials& sof
     sweep(args.cols, [&](int64_t i, auto part) { store(dlogits + i, zero(), part); });
     return;
   }
-  const float factor = args.grad_scale / softmax.sum;
-  const float at_target = e[target] * factor - args.grad_scale;
+  const float grad_scale = grad_scale_of(args, row);
+  const float factor = grad_scale / softmax.sum;
+  const float at_target = e[target] * factor - grad_scale;
   sweep(args.cols, [&](int64_t i, auto part) { store(dlogits + i, load(e + i, part) * set1(factor), part); });
   store_first(dlogits + target, set1(at_target), 1);
 }
@@ -29,11 +34,12 @@ void capped_gradient(const CrossEntropyArgs& args, int64_t row, const Exponentia
   const float* logits = args.logits + row * args.logits_stride;
   T* dlogits = row_of<T>(args.dlogits, row);
   const int32_t target = args.targets[row];
-  const vf factor = set1(args.grad_scale / softmax.sum), largest = set1(softmax.largest);
+  const float grad_scale = grad_scale_of(args, row);
+  const vf factor = set1(grad_scale / softmax.sum), largest = set1(softmax.largest);
   const auto gradient_of = [&](vf logit, vf less) {
     return (exp(logit - largest) * factor - less) * soft_cap_slope<VectorArithmetic>(logit, args.soft_cap);
   };
-  const vf at_target = gradient_of(set1(logits[target]), set1(args.grad_scale));
+  const vf at_target = gradient_of(set1(logits[target]), set1(grad_scale));
   sweep(args.cols,
         [&](int64_t i, auto part) { store(dlogits + i, gradient_of(load(logits + i, part), zero()), part); });
   store_first(dlogits + target, at_target, 1);

@@ -94,6 +94,34 @@ DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient ap
   });
 }
 
+DEVICE_TEST_CASE("cross_entropy: a row's factor multiplies its gradient as grad_scale does") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kRows = 5, kVocab = 777;
+    for (const float cap : {0.0F, 20.0F}) {
+      std::mt19937 random(45);
+      const HostMatrix logits = HostMatrix::random(DType::kF32, kRows, kVocab, random, 3, 4.0F);
+      const SharedValues<std::int32_t> values(std::vector<std::int32_t>{0, 5, -100, 9, 776});
+      const SharedValues<float> factors(std::vector<float>{0.5F, -3, 2, 0, 1});
+      const Indices targets{values, values.data()};
+      SharedValues<float> losses(kRows), expected_losses(kRows);
+      HostMatrix work = logits, dlogits(dtype, kRows, kVocab, 1), expected = dlogits;
+      cross_entropy(ctx, {work.view(), targets, losses, dlogits.view(), kGradScale, cap, factors});
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        const auto at = static_cast<std::size_t>(row);
+        work = logits;
+        cross_entropy(ctx, {work.view().row_slice(row, 1), targets.subspan(at, 1),
+                            std::span<float>(expected_losses).subspan(at, 1), expected.view().row_slice(row, 1),
+                            factors[at] * kGradScale, cap});
+        synchronize(ctx);
+      }
+      CHECK(losses == expected_losses);
+      CHECK(dlogits == expected);
+      const std::span<const float> few = std::span<const float>(factors).first(4);
+      CHECK_THROWS_AS(cross_entropy(ctx, {work.view(), targets, losses, {}, 0, 0, few}), Error);
+    }
+  });
+}
+
 DEVICE_TEST_CASE("cross_entropy: what lies behind the columns of a row is neither read nor written") {
   on_every_device([](const Context& ctx, DType dtype) {
     constexpr std::int64_t kRows = 3, kVocab = 50'257;

@@ -112,7 +112,7 @@ Outcome exchanged(const Lanes& lanes, int world_size, int node_size) {
         if (sends)
           contents =
               std::span(values).subspan(static_cast<std::size_t>(all.begin), static_cast<std::size_t>(all.size()));
-        const GradTerms terms = exchange->exchange(round, bucket, contents);
+        const GradTerms terms = exchange->exchange(schedule.round(round), bucket, contents);
         if (terms.count == 0) continue;
         const Range owned = scaled(layout.owned_blocks(bucket, comm.rank()), kBlockNumel);
         const auto sum = std::span(outcome.sum)

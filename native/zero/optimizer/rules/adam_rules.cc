@@ -22,6 +22,7 @@ class AdamRule final : public OptimizerRule {
   explicit AdamRule(const OptimizerOptions& options) : options_(options) {}
 
   std::span<const StateId> states() const override { return kAdamStates; }
+  void set_constants(const OptimizerOptions& options) override { options_ = options; }
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
               const UpdateScalars& scalars) const override {

@@ -27,8 +27,22 @@ export interface JoinedData {
   data_digest: string;
   /** Digest of all tokens, with its algorithm: `sha256:…`. */
   tokens_digest: string;
-  summary: JoinedSummary;
+  /** Null without data. */
+  summary: JoinedSummary | null;
 }
+
+/** Digest of no bytes. */
+const NO_BYTES = `sha256:${createHash('sha256').digest('hex')}`;
+
+/** Data of a session, which has none. */
+export const NO_DATA: JoinedData = {
+  training_files: [],
+  evaluation_files: [],
+  samples: 0,
+  data_digest: NO_BYTES,
+  tokens_digest: NO_BYTES,
+  summary: null,
+};
 
 /** Summary of the training data as a whole, of the datasets of a mixture, and of those to evaluate on. */
 type JoinedSummary = Summary & {
@@ -44,7 +58,7 @@ export function joinData(
   { data, train, model }: Pick<ResolvedJobSpec, 'data' | 'train' | 'model'>,
   training: readonly PreparedDataset[],
   evaluated: readonly PreparedDataset[],
-): JoinedData {
+): JoinedData & { summary: JoinedSummary } {
   const samples = training.map(({ summary }) => summary.sequences / sequencesOfUnit(train));
   const weights = weightsOf(data, samples);
   const validation = training.map((each) => each.validation_file).filter((path) => path !== null);

@@ -19,7 +19,7 @@ import type { JobSession } from '../../credentials/job-session.js';
 import { withSession } from '../../credentials/sessions.js';
 import { runTask } from '../../supervisor/task-runner.js';
 import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from '../context.js';
-import { type JoinedData, joinData, type PreparedDataset } from './joined-data.js';
+import { type JoinedData, joinData, NO_DATA, type PreparedDataset } from './joined-data.js';
 
 /** Prepared data of a job for its ranks. The files stay in the cache until their use ends. */
 export interface PreparedData extends Omit<JoinedData, 'summary'> {
@@ -47,10 +47,7 @@ export async function prepareData(
     getDataset: (id) => lease.call(() => deps.store.getDataset(id)),
     onProgress: (dataset, progress) => void emit(ctx, 'data.preparing', { dataset, ...progress }),
   });
-  await emit(ctx, 'data.prepared', {
-    ...summary,
-    tokens_digest: data.tokens_digest,
-  });
+  if (summary) await emit(ctx, 'data.prepared', { ...summary, tokens_digest: data.tokens_digest });
   return data;
 }
 
@@ -77,6 +74,7 @@ export async function prepareTokensOf(
   options: PrepareOptions,
 ): Promise<PreparedData & Pick<JoinedData, 'summary'>> {
   const use = new CacheUse();
+  if (spec.train.session) return { ...NO_DATA, use };
   const { signal } = options;
   const prepareAll = async (sections: readonly DataSection[], purpose: string | null) => {
     const prepared: PreparedDataset[] = [];

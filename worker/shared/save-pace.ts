@@ -1,9 +1,9 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 
 /**
- * Pace of checkpoints by time. Clocks differ between ranks and runs, so only rank 0 reads its clock and distributes the
- * result in a step's exchange, which makes it the same on all. A checkpoint is a copy, so its time changes no bit of
- * the training.
+ * Pace of checkpoints by time. Clocks differ between ranks and runs, so only one reads its clock: rank 0, or the agent
+ * of a session. It distributes the result, in a step's exchange or a message, which makes it the same on all. A
+ * checkpoint is a copy, so its time changes no bit of the training.
  */
 export interface SavePace {
   isDue(): boolean;

@@ -1,10 +1,10 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import type { EarlyStoppingState, RankMessage } from '../../contracts/rank-protocol.js';
-import { NOT_EVALUATED } from '../../job-document/index.js';
-import type { SaveNote, SnapshotWriter } from '../rank/snapshot-writer.js';
-import { trainLoop } from '../rank/train-loop.js';
-import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
-import { startMessage, testSpec } from './start-message.js';
+import type { ResolvedJobSpec } from '../../../contracts/index.js';
+import type { EarlyStoppingState, RankMessage } from '../../../contracts/rank-protocol.js';
+import { NOT_EVALUATED } from '../../../job-document/index.js';
+import type { RankTrainer, StepResult } from '../../shared/native/adapter.js';
+import { startMessage, testSpec } from '../../testing/start-message.js';
+import type { SaveNote, SnapshotWriter } from '../snapshot-writer.js';
+import { trainLoop } from '../train-loop.js';
 
 /** Run of the training loop, with everything that happens to it. */
 export interface Script {

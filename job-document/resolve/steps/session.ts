@@ -1,0 +1,95 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { defaultsOf } from '../../common/defaults.js';
+import { fieldError } from '../../common/field-error.js';
+import { architectureOf } from '../../model/families/families.js';
+import { resolveLossScale } from './loss-scale.js';
+import { resolveLrSchedule } from './lr-schedule.js';
+
+type Train = NonNullable<JobSpec['train']>;
+
+export function resolveSession(session: Train['session']): Pick<ResolvedJobSpec['train'], 'session'> {
+  return session === undefined ? {} : { session: { ...defaultsOf('SessionSpec'), ...session } };
+}
+
+/** Fields that describe data, a number of steps, or what follows from them. */
+const OF_DATA = {
+  data: ['dataset', 'uri', 'format', 'mixture', 'chat', 'packing', 'validation_fraction', 'seed'],
+  train: [
+    'steps',
+    'epochs',
+    'lr_schedule',
+    'loss_scale',
+    'max_skipped_share',
+    'overrides',
+    'ema',
+    'evaluation',
+    'early_stopping',
+    'objective',
+  ],
+} as const;
+
+/** The rates of a session are those of its calls. */
+export const SESSION_SCHEDULE = resolveLrSchedule({ type: 'constant' });
+
+/** @param given the document as sent, to find fields without effect */
+export function checkSession(given: JobSpec, resolved: ResolvedJobSpec): FieldError[] {
+  const { train } = resolved;
+  if (train.session === undefined) return [];
+  // A fork has them from the resolved document of its session.
+  const neutral: Record<string, unknown> = {
+    ...defaultsOf('DataSpec'),
+    ...defaultsOf('TrainSpec'),
+    seed: defaultsOf('DataSpec').seed,
+    packing: 'split',
+    lr_schedule: SESSION_SCHEDULE,
+    loss_scale: resolveLossScale({}, train.precision),
+  };
+  const sections: [string, object | undefined, readonly string[]][] = [
+    ['', given, ['deepspeed_config']],
+    ['/data', given.data, OF_DATA.data],
+    ['/train', given.train, OF_DATA.train],
+  ];
+  const useless = sections.flatMap(([at, section = {}, names]) =>
+    Object.entries(section)
+      .filter(
+        ([name, value]) => names.includes(name) && JSON.stringify(value) !== JSON.stringify(neutral[name]),
+      )
+      .map(([name]) => {
+        const message = `the steps of a session come from calls, so ${name} has no effect; omit it`;
+        return fieldError(`${at}/${name}`, 'field_without_effect', message);
+      }),
+  );
+  return [...useless, ...checkValues(resolved)];
+}
+
+/** Checks values that passes and updates of calls do not support. */
+function checkValues({ train, zero, model }: ResolvedJobSpec): FieldError[] {
+  const { optimizer, precision, adapter } = train;
+  const { embedding_dropout, attention_dropout, residual_dropout } = architectureOf(model.config);
+  const rules: [boolean, string, string, string | undefined][] = [
+    [optimizer.type !== 'adamw', '/train/optimizer/type', 'a session updates with adamw', 'adamw'],
+    [precision === 'fp16', '/train/precision', 'a session trains in bf16 or fp32', 'bf16'],
+    [zero.stage !== 2, '/zero/stage', 'a session shards with stage 2', '2'],
+    [
+      adapter !== undefined && adapter.dropout > 0,
+      '/train/adapter/dropout',
+      'a session has no dropout: a pass must not depend on those before it',
+      '0',
+    ],
+    [
+      embedding_dropout + attention_dropout + residual_dropout > 0,
+      '/model/config',
+      'a session has no dropout: set the dropout fields of the model to 0',
+      undefined,
+    ],
+    ...optimizer.param_groups.map((group, i): [boolean, string, string, string | undefined] => [
+      group.lr !== null && group.frozen !== true,
+      `/train/optimizer/param_groups/${i}/lr`,
+      'in a session the learning rate is that of each optim_step; omit it',
+      undefined,
+    ]),
+  ];
+  return rules.flatMap(([broken, at, message, suggestion]) =>
+    broken ? [fieldError(at, 'session_unsupported', message, suggestion)] : [],
+  );
+}

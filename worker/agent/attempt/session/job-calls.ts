@@ -1,0 +1,124 @@
+import { ZerofleetError } from '../../../../contracts/index.js';
+import type { RankError } from '../../../../contracts/rank-protocol.js';
+import { putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
+import { callResultKey } from '../../../../formats/checkpoint/layout.js';
+import { waitOrAbort } from '../../../../platform/process/retry.js';
+import { callCounters } from '../../../../state/index.js';
+import { type AttemptContext, retryStorage } from '../context.js';
+
+/** Pause after a failed read of the counters. */
+const RETRY_MS = 250;
+
+/** Calls of a session, as seen by the agent that holds its lease. */
+export class JobCalls {
+  /** Number of the last call. */
+  appended = 0;
+  /** Number of the last call that has a result. */
+  answered = 0;
+  /** Step after which a `finish` ended the session; null before. */
+  finishedStep: number | null = null;
+
+  /** Loads that damaged the state of a generation: the next one refuses them. */
+  private readonly refused = new Map<number, RankError>();
+  private readonly listeners = new Set<() => void>();
+  private readonly closed = new AbortController();
+  private following: Promise<void> = Promise.resolve();
+
+  private constructor(private readonly ctx: Pick<AttemptContext, 'deps' | 'job' | 'lease' | 'log'>) {}
+
+  /** Reads the counters and follows them until `close`. */
+  static async open(ctx: AttemptContext): Promise<JobCalls> {
+    const calls = new JobCalls(ctx);
+    await calls.read();
+    calls.following = calls.follow();
+    return calls;
+  }
+
+  /** Calls the listener when a counter has risen. Returns the unsubscription. */
+  watch(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /**
+   * Stores the result of the next call and counts it. A result that exists stays: it has the same bytes, unless it
+   * names a checkpoint.
+   * @param digest state digest after a change of the state
+   * @throws ZerofleetError `replay_differs`
+   */
+  async answer(number: number, result: Buffer, digest: string | null): Promise<void> {
+    const { deps, job, lease } = this.ctx;
+    const key = callResultKey(job.id, number);
+    const before = await retryStorage(this.ctx, () => putOnce(deps.objects, key, result));
+    if (before !== null && digest !== null) checkDigest(number, JSON.parse(before.toString('utf8')), digest);
+    const bytes = (before ?? result).length;
+    await lease.call((id) => deps.store.countCalls(id, { answered: number, bytes }));
+    this.answered = Math.max(this.answered, number);
+    this.wake();
+  }
+
+  /** Checks that a call which ran again has changed the state as before. @throws ZerofleetError `replay_differs` */
+  async checkAgain(number: number, digest: string | null): Promise<void> {
+    const { deps, job } = this.ctx;
+    const before = await retryStorage(this.ctx, () => readCallResult(deps.objects, job.id, number));
+    checkDigest(number, before, digest);
+  }
+
+  refuse(number: number, error: RankError): void {
+    this.refused.set(number, error);
+  }
+
+  refusalOf(number: number): RankError | null {
+    return this.refused.get(number) ?? null;
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    this.closed.abort();
+    await this.following;
+  }
+
+  private async follow(): Promise<void> {
+    const { deps, job, log } = this.ctx;
+    const { signal } = this.closed;
+    const options = { timeoutMs: deps.timing.lease_ms / 3, signal };
+    while (!signal.aborted) {
+      try {
+        // The timeout finds counters that Redis has lost.
+        await deps.store.waitCalls(job.id, ({ appended }) => appended > this.appended, options);
+        if (!signal.aborted) await this.read();
+      } catch (error) {
+        if (signal.aborted || this.ctx.lease.lost.aborted) return;
+        log.warn({ err: error }, 'counters of calls not read');
+        await waitOrAbort(RETRY_MS, signal);
+      }
+    }
+  }
+
+  private async read(): Promise<void> {
+    const { deps, lease } = this.ctx;
+    const { appended, answered } = await lease.call((id) => callCounters(deps, id));
+    const rises = appended > this.appended || answered > this.answered;
+    this.appended = Math.max(this.appended, appended);
+    this.answered = Math.max(this.answered, answered);
+    if (rises) this.wake();
+  }
+
+  private wake(): void {
+    for (const listener of [...this.listeners]) listener();
+  }
+}
+
+function checkDigest(number: number, before: object, digest: string | null): void {
+  const expected = 'state_digest' in before ? before.state_digest : null;
+  if (expected === digest) return;
+  throw new ZerofleetError(
+    'replay_differs',
+    `call ${number} was run again and gave ${stateText(digest)}, but its result has ${stateText(expected)}: run the ` +
+      'session on workers whose ranks compute the same bits',
+  );
+}
+
+function stateText(digest: unknown): string {
+  return digest === null ? 'no new state' : `the state ${digest}`;
+}

@@ -1,0 +1,45 @@
+import type {
+  AgentMessage,
+  CalledMessage,
+  LoadCallMessage,
+  LoadedMessage,
+} from '../../../../contracts/rank-protocol.js';
+import type { CompleteSave } from '../../checkpoint/save-collector.js';
+
+/** Sends a message to every rank, in one order for all. */
+export type Tell = (message: AgentMessage) => void;
+
+/** Source of the steps of a generation's ranks. None of the methods that return nothing may throw or block. */
+export interface StepSource {
+  /** All ranks run, after this step. */
+  begin(step: number): void;
+  /** Passes on what the ranks are to do: STEP_FLAGS, and the newest save request. */
+  control(flags: number, saveRequest: number): void;
+  onCall(rank: number, message: CalledMessage | LoadCallMessage): void;
+  /** Verifies what the ranks have loaded since they run; a rejection kills them. */
+  verifyLoad(messages: readonly LoadedMessage[]): Promise<void>;
+  /** Resolves when a complete save may become a checkpoint. */
+  beforeCommit(save: CompleteSave): Promise<void>;
+  /** A save is the newest checkpoint now. */
+  saved(save: CompleteSave): void;
+  notSaved(step: number, error: unknown): void;
+  /** Ends it after the ranks have ended and their saves are settled. */
+  close(): Promise<void>;
+}
+
+/** The ranks read their steps from their data, and pass the flags to them. */
+export class DataSteps implements StepSource {
+  constructor(private readonly tell: Tell) {}
+
+  control(flags: number, saveRequest: number): void {
+    this.tell({ kind: 'flags', flags, save_request: saveRequest });
+  }
+
+  begin(): void {}
+  onCall(): void {}
+  async verifyLoad(): Promise<void> {}
+  async beforeCommit(): Promise<void> {}
+  saved(): void {}
+  notSaved(): void {}
+  async close(): Promise<void> {}
+}
