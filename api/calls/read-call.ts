@@ -18,6 +18,9 @@ import type { ComponentSchemas } from './call-schemas.js';
 /** A pass has at most 2,097,152 tokens with four numbers each. */
 const LIMITS: JsonLimits = { depth: 10, values: 12_000_000 };
 
+/** A larger call may have millions of bad fields: only the first one is named. */
+const SMALL_BYTES = 1024 * 1024;
+
 const SCHEMA_OF = {
   forward_backward: 'PassCall',
   forward: 'PassCall',
@@ -41,12 +44,10 @@ export interface ReadCall {
   content: Uint8Array;
 }
 
-let validators: Map<string, ReturnType<typeof compileComponent>> | undefined;
-
 /** @throws ZerofleetError `malformed_json`, `validation_failed` */
 export function readCall({ body, schemas, bounds }: CallInput): ReadCall {
   const given = parsed(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-  const errors = schemaErrors(given, schemas);
+  const errors = schemaErrors(given, schemas, body.length <= SMALL_BYTES);
   if (errors.length > 0) throw invalidCall(errors);
   const broken = checkCall(given as Call, bounds);
   if (broken.length > 0) throw invalidCall(broken);
@@ -65,7 +66,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-function schemaErrors(given: unknown, schemas: ComponentSchemas): FieldError[] {
+function schemaErrors(given: unknown, schemas: ComponentSchemas, allErrors: boolean): FieldError[] {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     return [{ pointer: '', code: 'wrong_type', message: 'must be object' }];
   const { type } = given as { type?: unknown };
@@ -76,11 +77,20 @@ function schemaErrors(given: unknown, schemas: ComponentSchemas): FieldError[] {
     const message = `must be one of ${types.join(', ')}`;
     return [{ pointer: '/type', code: 'unknown_value', message, ...(suggestion && { suggestion }) }];
   }
-  validators ??= new Map(
-    Object.values(SCHEMA_OF).map((name) => [name, compileComponent({ components: { schemas } }, name)]),
-  );
-  const validate = validators.get(SCHEMA_OF[type as CallType]);
-  return validate?.(given) ? [] : toFieldErrors(validate?.errors ?? []);
+  const validate = validatorOf(SCHEMA_OF[type as CallType], { schemas, allErrors });
+  return validate(given) ? [] : toFieldErrors(validate.errors ?? []);
+}
+
+const validators = new Map<string, ReturnType<typeof compileComponent>>();
+
+function validatorOf(
+  name: string,
+  { schemas, allErrors }: { schemas: ComponentSchemas; allErrors: boolean },
+): ReturnType<typeof compileComponent> {
+  const key = `${name} ${allErrors}`;
+  const known = validators.get(key) ?? compileComponent({ components: { schemas } }, name, { allErrors });
+  validators.set(key, known);
+  return known;
 }
 
 function invalidCall(fields: FieldError[]): ZerofleetError {

@@ -49,10 +49,10 @@ export class RequestValidators {
   }
 }
 
-/** Validator of one schema of an OpenAPI document. */
-export function compileComponent(document: object, name: string): ValidateFunction {
+/** Validator of one schema of an OpenAPI document. @param options replace those of request bodies */
+export function compileComponent(document: object, name: string, options: Options = {}): ValidateFunction {
   // `npm run lint` validates the document itself.
-  const ajv = withFormats(new Ajv2020({ ...OPTIONS, strict: false, validateSchema: false }));
+  const ajv = withFormats(new Ajv2020({ ...OPTIONS, strict: false, validateSchema: false, ...options }));
   return ajv.addSchema(document, 'openapi').compile({ $ref: `openapi#/components/schemas/${name}` });
 }
 

@@ -17,6 +17,7 @@ import {
   withHeader,
 } from '../testing/hostile-uploads.js';
 import { TAR } from '../testing/model-uploads.js';
+import { createSession } from '../testing/sessions.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 
 const MIB = 1024 * 1024;
@@ -27,6 +28,8 @@ const ATTEMPTS = 4;
 const PAUSE_MS = 5;
 
 const PIECE_BYTES = 64 * 1024;
+/** Beginning of a call with rows. */
+const PASS_OF = '{"type":"forward","loss":{"type":"cross_entropy"},"rows":[';
 
 /** Yields pieces with event loop turns in between, like a connection. */
 async function* arriving(body: Buffer): AsyncGenerator<Buffer> {
@@ -65,6 +68,9 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
   const dryRun = (payload: string | Buffer) => () =>
     stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', headers: json, payload });
   const spec = smallSpec(dataset);
+  const { id: session } = await createSession(stack);
+  const putCall = (payload: string) => () =>
+    stack.request({ method: 'PUT', url: `/v1/jobs/${session}/calls/1`, headers: json, payload });
 
   /** Longest delay of the event loop and of an answer of /healthz during `work`, in ms. */
   const waitsDuring = async (work: () => Promise<LightMyRequestResponse>) => {
@@ -163,6 +169,13 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       uploadLines(lists(8 * MIB)),
       'dataset_line_invalid',
       /^item 1: it is JSON, but not/,
+    ],
+    ['a call of lists', putCall(`${PASS_OF}${'[],'.repeat(5 * MIB)}[]]}`), 'validation_failed', /rows/],
+    [
+      'a call of numbers that are no tokens',
+      putCall(`${PASS_OF}{"tokens":[${'-1,'.repeat(5 * MIB)}1],"targets":[1]}]}`),
+      'validation_failed',
+      /tokens/,
     ],
     ['blank lines', uploadLines(Buffer.alloc(8 * MIB, '\n')), 'dataset_empty', /./],
     ['a body of lists', dryRun(lists(MIB - 10)), 'malformed_json', /more than 5000 values/],

@@ -4,7 +4,7 @@ import { putCallResult, readCall } from '../../formats/calls/call-log.js';
 import type { TestStack } from './stack.js';
 
 /** The document of the smallest session. */
-const smallSession = {
+export const smallSession = {
   model: { preset: 'llama-tiny' },
   data: {},
   train: { session: {}, sequence_length: 16, global_batch_size: 4, micro_batch_size: 2 },

@@ -1,4 +1,4 @@
-/** The Python client on the distribution's httpx: its own tests, and the examples of docs/python.md against a stack. */
+/** The Python client on the distribution's httpx: its own tests, and the examples of its pages against a stack. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readFile, stat, writeFile } from 'node:fs/promises';
@@ -23,10 +23,13 @@ const lacking = await ensureInstalled(
 
 const BUCKET = 'zerofleet-python';
 
-/** Runs the examples of docs/python.md as one program. */
+/** Pages with examples in Python. */
+const PAGES = ['python.md', 'sessions.md'];
+
+/** Runs the examples of the pages as one program. */
 async function runExamples(t: Test, python: string, options: StackOptions): Promise<Zerofleet> {
-  const page = await readFile(inRoot('docs', 'python.md'), 'utf8');
-  const examples = [...page.matchAll(/^```python\n([\s\S]*?)^```/gm)].map(([, text]) => text);
+  const pages = await Promise.all(PAGES.map((page) => readFile(inRoot('docs', page), 'utf8')));
+  const examples = [...pages.join('\n').matchAll(/^```python\n([\s\S]*?)^```/gm)].map(([, text]) => text);
   const cwd = t.testdir();
   for (const file of ['README.md', 'openapi.yaml']) await cp(inRoot(file), join(cwd, file));
   await writeFile(join(cwd, 'examples.py'), examples.join('\n'));
@@ -50,7 +53,8 @@ async function runExamples(t: Test, python: string, options: StackOptions): Prom
     /\nthe job is paused\n/,
     /\njob.state to cancelled\n/,
     new RegExp(`\\n${size} bytes\\n`),
-    /\nvalidation_failed \['\/train\/steps'\]\n$/,
+    /\nvalidation_failed \['\/train\/steps'\]\n/,
+    /\n([0-9a-f]{32}\n){20}\[.*'tokens': \[.*\]\n$/,
   ]) {
     t.match(stdout, pattern);
   }

@@ -27,6 +27,8 @@ const contract = () => ({
       },
       Seed: { type: 'integer' },
       Flag: { type: 'boolean', default: false },
+      Call: { oneOf: [ref('SampleCall')] },
+      SampleCall: { type: 'object', properties: { n: { type: 'integer', default: 1 } } },
       Other: { type: 'object', properties: { name: { type: 'string', default: 'x' } } },
       ResolvedTrain: {
         'x-filled': true,
@@ -52,12 +54,13 @@ t.test('a resolved schema requires the fields with a default, and its examples h
   t.notMatch(JSON.stringify(schemas), 'x-', 'the contract has no annotations');
 });
 
-t.test('the defaults of the sections of a job document', async (t) => {
+t.test('the defaults of the sections of a job document, and of calls', async (t) => {
   const text = renderDefaults(contract());
   const value = (section) => JSON.parse(new RegExp(`  ${section}: (.*) satisfies Partial`).exec(text)[1]);
   t.same(value('TrainSpec'), { size: 16, seed: 1, clips: false });
   t.same(value('OptimizerSpec'), { type: 'adam' });
   const [, types] = /OptimizerSpec: (.*) satisfies Record/.exec(text);
   t.same(JSON.parse(types), { adam: { eps: 1e-8, decay: 0.1 }, sgd: { decay: 0 }, plain: {} });
-  t.notMatch(text, 'Other', 'it is no part of the document');
+  t.same(value('SampleCall'), { n: 1 });
+  t.notMatch(text, 'Other', 'it is part of neither');
 });

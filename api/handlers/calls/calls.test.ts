@@ -3,13 +3,15 @@ import type {
   Call,
   CallAnswer,
   CallReceipt,
+  DryRun,
   Job,
   Page,
   Problem,
   StoredCall,
 } from '../../../contracts/index.js';
 import { callKey } from '../../../formats/checkpoint/layout.js';
-import { answerCall, createSession } from '../../testing/sessions.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
+import { answerCall, createSession, smallSession } from '../../testing/sessions.js';
 import { startTestStack } from '../../testing/stack.js';
 import { checkpointOf } from '../../testing/training.js';
 
@@ -37,6 +39,34 @@ t.test('calls of a session', async (t) => {
     const { errors } = (await put(id, 1, call)).json<Problem>();
     return errors.map(({ pointer, code }) => `${pointer} ${code}`);
   };
+
+  t.test('a session is planned without data', async (t) => {
+    const url = '/v1/jobs?dry_run=true';
+    const dry = await stack.request({ method: 'POST', url, payload: smallSession });
+    t.match(dry.json<DryRun>(), {
+      spec: { train: { session: { idle_seconds: 900 } } },
+      work: { sequences: null, sequences_per_epoch: null, duration: null },
+    });
+    const { data: _, ...without } = smallSession;
+    const reply = await stack.request({
+      method: 'POST',
+      url,
+      payload: { ...without, data: {}, train: { steps: 1 } },
+    });
+    t.match(reply.json<Problem>().errors, [{ pointer: '/data', code: 'exactly_one_of' }]);
+  });
+
+  t.test('a fork of a session is a session', async (t) => {
+    const { id } = await createSession(stack);
+    const claim = await store.claimAttempt(id, 1, 'worker', 60_000);
+    if (!claim.granted) throw new Error(claim.code);
+    const checkpoint = checkpointOf(id, 1);
+    await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
+    await store.commitCheckpoint(id, claim.execution, checkpoint);
+    const reply = await stack.request({ method: 'POST', url: `/v1/jobs/${id}/fork`, payload: {} });
+    t.equal(reply.statusCode, 201, reply.body);
+    t.match(reply.json<Job>(), { spec: { train: { session: { idle_seconds: 900 } } } });
+  });
 
   t.test('a call is stored with every field, and its result is read by number', async (t) => {
     const { id } = await createSession(stack);
