@@ -9,7 +9,7 @@
 #include "model/objective/pass_loss.h"
 #include "model/transformer/transformer.h"
 #include "train/session/pass_rows.h"
-#include "train/step_seconds.h"
+#include "train/step/step_seconds.h"
 #include "zero/step/zero_optimizer.h"
 
 namespace zerofleet {
