@@ -4,6 +4,7 @@ import type { Call, CallResult, JobSpec } from '../../contracts/index.js';
 import { smallJob } from './specs.js';
 import { sampleText } from './stack.js';
 
+const WAIT_SECONDS = 10;
 const LR = 2e-3;
 
 /** A session of the small job's model. */
@@ -55,9 +56,14 @@ export class ClientSession {
     return this.number;
   }
 
-  /** Waits for a result. */
-  result(number: number): Promise<CallResult> {
-    return this.client.calls.result(this.id, number);
+  /** Waits for a result. Throws when the session fails before. */
+  async result(number: number): Promise<CallResult> {
+    for (;;) {
+      const { result } = await this.client.calls.answer(this.id, number, { waitSeconds: WAIT_SECONDS });
+      if (result) return result;
+      const job = await this.client.jobs.get(this.id);
+      if (job.state === 'failed') throw new Error(JSON.stringify(job.failure));
+    }
   }
 
   /** Appends calls at once. Returns their results. */
