@@ -3,6 +3,9 @@ import type { CallResult, Job, StoredCall } from '../../contracts/index.js';
 import { putCallResult, readCall } from '../../formats/calls/call-log.js';
 import type { TestStack } from './stack.js';
 
+/** Pause between two looks for calls. */
+const POLL_MS = 50;
+
 /** The document of the smallest session. */
 export const smallSession = {
   model: { preset: 'llama-tiny' },
@@ -40,6 +43,6 @@ export async function answerSessions(
       for (let number = answered + 1; number <= appended; number += 1)
         await answerCall(stack, id, number, resultOf(await readCall(objects, id, number), number, id));
     }
-    await setTimeout(5);
+    await setTimeout(POLL_MS);
   }
 }

@@ -3,7 +3,6 @@ export type {
   DrawnToken,
   Gpu,
   KernelTimes,
-  StepResult,
   ZeroMemory,
 } from './addon.js';
 export { AnswerEngine, type AnswerEngineOptions, GREEDY, type SequenceOptions } from './answer-engine.js';
@@ -47,6 +46,7 @@ export type {
   SampleRequest,
 } from './passes.js';
 export type { MemoryPart } from './rank-memory.js';
+export type { StepResult } from './step-result.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export {
   type DeviceKind,

@@ -1,4 +1,4 @@
-import type { StepResult } from './addon.js';
+import type { StepResult } from './step-result.js';
 
 /** Rows of a pass, one behind the other. Arrays other than `lengths` have an element per token. */
 export interface PassRows {
@@ -15,8 +15,8 @@ export interface PassRows {
 }
 
 /**
- * The loss of a pass: a sum over its targets, or over pairs in `dpo`, where row 2i is chosen and row 2i + 1 rejected. The
- * formulas are in native/model/objective/pass_loss.h.
+ * The loss of a pass: a sum over its targets, or over pairs in `dpo`, where row 2i is chosen and row 2i + 1 rejected.
+ * The formulas are in native/model/objective/pass_loss.h.
  */
 export type PassLoss =
   | { type: 'cross_entropy' }

@@ -48,8 +48,8 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
    */
   preference: NonNullable<Train['objective']> | null;
   /**
-   * True: a training session. Its steps come from forwardBackward() and optimStep(), and there are no files. A pass has at
-   * most global_batch_size rows.
+   * True: a training session. Its steps come from forwardBackward() and optimStep(), and there are no files. A pass has
+   * at most global_batch_size rows.
    */
   session: boolean;
   /** Total steps of the job: the end of the learning-rate schedule. */

@@ -1,5 +1,5 @@
 import type { Restore, StateName, TrainingPosition } from '../../contracts/state-records.js';
-import { addon, type EvalResult, type RawSlice, type RawTrainer, type StepResult } from './addon.js';
+import { addon, type RawSlice, type RawTrainer } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type {
@@ -12,6 +12,7 @@ import type {
   SessionCalls,
 } from './passes.js';
 import type { RankMemory } from './rank-memory.js';
+import type { EvalResult, StepResult } from './step-result.js';
 import type { TrainerConfig } from './trainer-config.js';
 
 /** Elements [begin, end) of one parameter, padding left out. */
@@ -158,8 +159,8 @@ export class Trainer implements SessionCalls {
 
   /**
    * Updates the parameters of a session with the sum of the gradients since the last update, on every rank together.
-   * `loss` and `tokens` of the result are sums over the passes. Rejects with `no_gradients` where there was no pass; then
-   * nothing changes.
+   * `loss` and `tokens` of the result are sums over the passes. Rejects with `no_gradients` where there was no pass;
+   * then nothing changes.
    */
   optimStep(update: OptimStep): Promise<StepResult> {
     return nativeAsync(() => this.raw.optimStep(update));
@@ -171,8 +172,8 @@ export class Trainer implements SessionCalls {
   }
 
   /**
-   * Draws answers from the parameters of a session as they are, in the order of the requests. On every rank together: each
-   * computes a share. On a CPU the log-probabilities have the bits of forward().
+   * Draws answers from the parameters of a session as they are, in the order of the requests. On every rank together:
+   * each computes a share. On a CPU the log-probabilities have the bits of forward().
    */
   sample(requests: SampleRequest[]): Promise<SampledAnswer[]> {
     return nativeAsync(() => this.raw.sample(requests));

@@ -8,7 +8,7 @@
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
 #include "kernels/common/backend.h"
-#include "train/leaf_gradients.h"
+#include "train/step/leaf_gradients.h"
 #include "zero/partition/leaf_schedule.h"
 
 namespace zerofleet {

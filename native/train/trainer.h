@@ -21,7 +21,7 @@
 #include "train/norm_init.h"
 #include "train/session/pass_runner.h"
 #include "train/session/sampling.h"
-#include "train/step_seconds.h"
+#include "train/step/step_seconds.h"
 #include "train/trainer_comms.h"
 #include "train/trainer_config.h"
 #include "zero/step/zero_optimizer.h"

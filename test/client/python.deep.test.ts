@@ -24,11 +24,11 @@ const lacking = await ensureInstalled(
 const BUCKET = 'zerofleet-python';
 
 /** Pages with examples in Python. */
-const PAGES = ['python.md', 'sessions.md'];
+const PAGES = ['docs/python.md', 'docs/sessions.md'];
 
 /** Runs the examples of the pages as one program. */
 async function runExamples(t: Test, python: string, options: StackOptions): Promise<Zerofleet> {
-  const pages = await Promise.all(PAGES.map((page) => readFile(inRoot('docs', page), 'utf8')));
+  const pages = await Promise.all(PAGES.map((page) => readFile(inRoot(page), 'utf8')));
   const examples = [...pages.join('\n').matchAll(/^```python\n([\s\S]*?)^```/gm)].map(([, text]) => text);
   const cwd = t.testdir();
   for (const file of ['README.md', 'openapi.yaml']) await cp(inRoot(file), join(cwd, file));

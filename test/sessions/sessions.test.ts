@@ -116,10 +116,8 @@ t.test('sessions', async (t) => {
     t.equal(digestOf(warm.at(-1)), digestOf(uninterrupted.at(-1)));
     const [, ...cold] = await session.run({ ...load, optimizer: false }, ...more);
     t.not(digestOf(cold.at(-1)), digestOf(uninterrupted.at(-1)), 'a cold optimizer takes other steps');
-    const [missing] = await session
-      .run({ ...load, checkpoint: 'ckpt_01J00000000000000000000000' })
-      .catch((error) => [error]);
-    t.match(missing, { code: 'checkpoint_not_found' });
+    const missing = { ...load, checkpoint: 'ckpt_01J00000000000000000000000' };
+    await t.rejects(session.append(missing), { code: 'checkpoint_not_found' });
     await client.jobs.cancel(session.id);
   });
 });

@@ -4,7 +4,7 @@ import type { Call, CallResult, JobSpec } from '../../contracts/index.js';
 import { smallJob } from './specs.js';
 import { sampleText } from './stack.js';
 
-const WAIT_SECONDS = 60;
+const WAIT_SECONDS = 10;
 const LR = 2e-3;
 
 /** A session of the small job's model. */
@@ -51,18 +51,16 @@ export class ClientSession {
 
   /** Appends a call. Returns its number. */
   async append(call: Call): Promise<number> {
+    await this.client.calls.put(this.id, this.number + 1, call);
     this.number += 1;
-    const path = { job_id: this.id, number: this.number };
-    await this.client.http.PUT('/v1/jobs/{job_id}/calls/{number}', { params: { path }, body: call });
     return this.number;
   }
 
-  /** Waits for a result. */
+  /** Waits for a result. Throws when the session fails before. */
   async result(number: number): Promise<CallResult> {
-    const params = { path: { job_id: this.id, number }, query: { wait_seconds: WAIT_SECONDS } };
     for (;;) {
-      const { data } = await this.client.http.GET('/v1/jobs/{job_id}/calls/{number}/result', { params });
-      if (data?.result) return data.result;
+      const { result } = await this.client.calls.answer(this.id, number, { waitSeconds: WAIT_SECONDS });
+      if (result) return result;
       const job = await this.client.jobs.get(this.id);
       if (job.state === 'failed') throw new Error(JSON.stringify(job.failure));
     }

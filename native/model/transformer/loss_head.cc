@@ -44,7 +44,7 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const Logit
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size, model.packed_words),
       logits_(model.ctx, DType::kF32, rows.logits, model.config.vocab_size),
       losses_(model.ctx, max_rows),
-      factors_upload_(model.ctx, max_rows) {}
+      max_rows_(max_rows) {}
 
 void LossHead::pack(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
@@ -57,7 +57,7 @@ void LossHead::pack(const ModelContext& model, const void* weight) {
 void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets,
                    const Gradients* gradients) {
   backward_seconds_ = 0;
-  if (gradients != nullptr) factors_ = factors_upload_.upload(model.ctx, gradients->factors);
+  if (gradients != nullptr) use_factors(model, gradients->factors);
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
     const Matrix chunk = rows_of(normed, first, rows);
@@ -71,6 +71,11 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
     backward_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   losses_.fetch(model.ctx);
+}
+
+void LossHead::use_factors(const ModelContext& model, std::span<const float> factors) {
+  if (!factors.empty() && !factors_upload_) factors_upload_.emplace(model.ctx, max_rows_);
+  factors_ = factors.empty() ? factors : factors_upload_->upload(model.ctx, factors);
 }
 
 void LossHead::make_dlogits(const ModelContext& model) {
@@ -98,7 +103,7 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
   }
   const Matrix kept = kept_logits(normed.rows);
   keep_logits(model, normed, targets, kept);
-  factors_ = factors_upload_.upload(model.ctx, factors());
+  use_factors(model, factors());
   // An element of a gradient is at most as long as a logit, and a row of gradients lies over its row of logits.
   const std::int64_t stride = kept.stride * 4 / static_cast<std::int64_t>(size_of(model.dtype));
   const Matrix dlogits{kept.data, model.dtype, kept.rows, kept.cols, stride};

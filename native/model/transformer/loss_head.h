@@ -77,6 +77,8 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
+  /// Sets the factors of the current run.
+  void use_factors(const ModelContext& model, std::span<const float> factors);
   /// The memory of dlogits_ as fp32 logits.
   Matrix kept_logits(std::int64_t rows) const;
   void make_dlogits(const ModelContext& model);
@@ -93,14 +95,15 @@ class LossHead {
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 
-  std::int64_t chunk_rows_;               // of gradients
-  PackedMatrix forward_;                  // (D, V)
-  SourceOperand backward_;                // (V, D)
-  PackedMatrix packed_;                   // (chunk rows, D), from the first gradient of the weight on
-  Tensor logits_;                         // (rows of logits, V) fp32
-  Tensor dlogits_;                        // (chunk rows, V) compute dtype, from the first backward on
-  Readback losses_;                       // (M)
-  FloatUpload factors_upload_;            // (M)
+  std::int64_t chunk_rows_;                    // of gradients
+  PackedMatrix forward_;                       // (D, V)
+  SourceOperand backward_;                     // (V, D)
+  PackedMatrix packed_;                        // (chunk rows, D), from the first gradient of the weight on
+  Tensor logits_;                              // (rows of logits, V) fp32
+  Tensor dlogits_;                             // (chunk rows, V) compute dtype, from the first backward on
+  Readback losses_;                            // (M)
+  std::optional<FloatUpload> factors_upload_;  // (M), from the first factors on
+  std::int64_t max_rows_;
   std::span<const float> factors_;        // of the current run, where kernels read them; or empty
   std::optional<IndexUpload> likeliest_;  // (rows of logits), from the first next_tokens() on
   std::vector<float> host_logits_;        // (rows of logits, V), the same

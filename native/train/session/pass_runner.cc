@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "train/leaf_gradients.h"
 #include "train/loss/leaf_table.h"
+#include "train/step/leaf_gradients.h"
 #include "zero/exchange/stopwatch.h"
 #include "zero/partition/leaf_schedule.h"
 

@@ -9,7 +9,7 @@
 #include "model/objective/pass_loss.h"
 #include "model/transformer/transformer.h"
 #include "train/session/pass_rows.h"
-#include "train/step_seconds.h"
+#include "train/step/step_seconds.h"
 #include "zero/step/zero_optimizer.h"
 
 namespace zerofleet {
@@ -19,7 +19,7 @@ struct PassResult {
   double loss = 0;  // a sum
   std::int64_t num_targets = 0;
   std::vector<float> log_probs;  // of the targets, as the tokens lie in the rows; NaN where there is none
-  std::vector<std::pair<std::string, double>> metrics;  // of the loss (PassMetrics in native/js); 0 without targets
+  std::vector<std::pair<std::string, double>> metrics;  // those of PassResult in native/js/passes.ts; 0 without targets
 };
 
 /// Sums over the passes since the last step.
