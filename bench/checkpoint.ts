@@ -9,7 +9,7 @@
 import { randomFillSync } from 'node:crypto';
 import { checkpointKey, MANIFEST_FILE } from '../formats/checkpoint/layout.js';
 import { encodeManifest } from '../formats/checkpoint/manifest.js';
-import { presets } from '../job-document/index.js';
+import { architectureOf, presets } from '../job-document/index.js';
 import { buildManifest } from '../worker/agent/checkpoint/commit.js';
 import { nativeCore } from '../worker/shared/native/adapter.js';
 import { verifyLoadedRanges } from '../worker/shared/verify-load.js';
@@ -87,7 +87,7 @@ async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']
 }
 
 async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
-  const bytes = BYTES_PER_PARAM * numParams(config);
+  const bytes = BYTES_PER_PARAM * numParams(architectureOf(presets[config]));
   const pieces = piecesOf(bytes);
   const rates: Record<keyof Repetition, number[]> = { save: [], raw_write: [], load: [], raw_read: [] };
   // The first round is not counted: the first writer waits for memory that the virtual machine gets from its host.
@@ -193,14 +193,14 @@ const secondsSince = (began: number) => (performance.now() - began) / 1000;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 const round = (value: number, digits = 1) => Number(value.toFixed(digits));
 
-await withRandomTokens(config, async (tokenFile) => {
+await withRandomTokens({ config }, async (tokenFile) => {
   const world = await startWorld(tokenFile);
   const directory = await directoryStore();
   await measureStall(world, directory.objects);
   await measureThroughput(world, directory);
   await directory.close();
   // The state and as many raw bytes exist at the same time.
-  const s3 = await s3Store(2 * BYTES_PER_PARAM * numParams(config));
+  const s3 = await s3Store(2 * BYTES_PER_PARAM * numParams(architectureOf(presets[config])));
   if (typeof s3 === 'string') {
     report('checkpoint', { what: 'throughput', store: 's3 (radosgw)', not_measured: s3 });
   } else {

@@ -14,6 +14,12 @@ type Values<Options> = { [Name in keyof Options]: Options[Name] extends Option<i
 /** A positive whole number. */
 export const count = (value: number): Option<number> => ({ default: String(value), parse: positive });
 
+/** A whole number, 0 included. */
+export const countOrNone = (value: number): Option<number> => ({
+  default: String(value),
+  parse: (text) => (text === '0' ? 0 : positive(text)),
+});
+
 /** Comma-separated positive whole numbers. */
 export const counts = (...values: number[]): Option<number[]> => ({
   default: values.join(','),

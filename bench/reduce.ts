@@ -79,7 +79,7 @@ function summary(runs: Run[]) {
   };
 }
 
-await withRandomTokens(config, async (tokenFile) => {
+await withRandomTokens({ config }, async (tokenFile) => {
   const runs: Run[] = [];
   for (let repeat = 0; repeat < repeats; repeat++) runs.push(await run(tokenFile));
   report('reduce', {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Architecture } from '../contracts/architecture.js';
-import type { Precision } from '../contracts/index.js';
+import type { Precision, ResolvedModelConfig } from '../contracts/index.js';
 import { architectureOf, layerModules, type PresetName, presets } from '../job-document/index.js';
 import { paramTable, plainSettings, type TrainerConfig } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
@@ -28,8 +28,13 @@ export interface Training {
   steps: number;
   zero?: Partial<TrainerConfig['zero']>;
   activation_checkpointing?: boolean;
-  /** Overrides the configuration's. */
+  /** Override the configuration's. */
   micro_batch_size?: number;
+  sequence_length?: number;
+  /** Layers in place of the configuration's. */
+  layers?: number;
+  /** Micro-batches of a step; LEAVES_PER_STEP by default. */
+  leaves?: number;
   /** Pattern of the parameters that are not trained. */
   frozen?: string;
   /** Adapters over all matrices of the layers, whose base is frozen. */
@@ -38,8 +43,8 @@ export interface Training {
   quantization?: 'nf4' | 'int8';
 }
 
-export function numParams(config: PresetName): number {
-  return paramTable(architectureOf(presets[config])).reduce((sum, row) => sum + row.numel, 0);
+export function numParams(model: Architecture): number {
+  return paramTable(model).reduce((sum, row) => sum + row.numel, 0);
 }
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding counts once, as the head. */
@@ -56,8 +61,23 @@ export function microBatchOf({ config, micro_batch_size }: Pick<Training, 'confi
   return micro_batch_size ?? shapeOf(config).micro_batch_size;
 }
 
-export function tokensPerStep(training: Pick<Training, 'config' | 'micro_batch_size'>): number {
-  return LEAVES_PER_STEP * microBatchOf(training) * shapeOf(training.config).sequence_length;
+export function lengthOf({ config, sequence_length }: Pick<Training, 'config' | 'sequence_length'>) {
+  return sequence_length ?? shapeOf(config).sequence_length;
+}
+
+export function tokensPerStep(
+  training: Pick<Training, 'config' | 'micro_batch_size' | 'sequence_length' | 'leaves'>,
+): number {
+  return (training.leaves ?? LEAVES_PER_STEP) * microBatchOf(training) * lengthOf(training);
+}
+
+/** The model's config.json, with as many layers as the training says and as many positions as a sequence has. */
+export function modelConfigOf(training: Pick<Training, 'config' | 'sequence_length' | 'layers'>) {
+  const config: Record<string, unknown> = { ...presets[training.config] };
+  if ('num_hidden_layers' in config && training.layers) config.num_hidden_layers = training.layers;
+  if ('max_position_embeddings' in config)
+    config.max_position_embeddings = Math.max(Number(config.max_position_embeddings), lengthOf(training));
+  return config as ResolvedModelConfig;
 }
 
 export function shapeOf(config: PresetName) {
@@ -81,13 +101,13 @@ function adapterOf({ config, adapter }: Training): TrainerConfig['model']['adapt
 
 /** The configurations of all ranks. */
 export function rankConfigs(training: Training, tokenPath: string): TrainerConfig[] {
-  const { config, precision, ranks, threads, steps } = training;
+  const { precision, ranks, threads, steps } = training;
   const microBatchSize = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
     ...plain,
     model: {
-      ...architectureOf(presets[config]),
+      ...architectureOf(modelConfigOf(training)),
       adapter: adapterOf(training),
       quantization: training.quantization ?? null,
     },
@@ -99,9 +119,9 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
     param_groups: training.frozen
       ? [{ match: training.frozen, lr_scale: 1, weight_decay: null, frozen: true }]
       : [],
-    sequence_length: shapeOf(config).sequence_length,
+    sequence_length: lengthOf(training),
     micro_batch_size: microBatchSize,
-    global_batch_size: LEAVES_PER_STEP * microBatchSize,
+    global_batch_size: (training.leaves ?? LEAVES_PER_STEP) * microBatchSize,
     steps,
     seed: 1,
     data_seed: 1,
@@ -115,15 +135,15 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
 
 /** Calls `body` with a temporary file of random tokens of the model's vocabulary. */
 export async function withRandomTokens(
-  config: PresetName,
+  training: Pick<Training, 'config' | 'sequence_length'>,
   body: (tokenPath: string) => Promise<void>,
 ): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-bench-'));
   try {
     const path = join(directory, 'tokens.bin');
-    const { vocab_size } = architectureOf(presets[config]);
+    const { vocab_size } = architectureOf(presets[training.config]);
     const tokens = Array.from(randomFillSync(new Uint16Array(1 << 20)), (token) => token % vocab_size);
-    writeFileSync(path, tokenFile(tokens, shapeOf(config).sequence_length));
+    writeFileSync(path, tokenFile(tokens, lengthOf(training)));
     await body(path);
   } finally {
     rmSync(directory, { recursive: true, force: true });

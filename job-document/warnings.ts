@@ -79,7 +79,7 @@ const DATASET = '/data/dataset';
 /** Suggested lengths are multiples of it. */
 const LENGTH_STEP = 8;
 /** The contract's limit of `train.sequence_length`. */
-const MAX_LENGTH = 8192;
+const MAX_LENGTH = 131_072;
 
 const FLAWS = {
   no_stop_token: {

@@ -26,7 +26,7 @@ import type { AnsweringModel } from './sources.js';
 
 /** Log-probabilities of an answer, of its tokens and of the most likely ones: some 60 MB of JSON. */
 const MAX_LOGPROBS = 2 ** 20;
-/** Tokens of an answer: those of the longest context. */
+/** The most tokens of an answer. */
 const MAX_TOKENS = 32_768;
 
 export const SAMPLE_DEFAULTS: Omit<
@@ -90,7 +90,9 @@ export async function sendAnswer(
   form: AnswerForm,
 ): Promise<FastifyReply> {
   await requireTemplate(request, model, body);
-  const pending = { request, reply, model, task: { ...SAMPLE_DEFAULTS, ...body } };
+  const options = { ...SAMPLE_DEFAULTS, ...body };
+  const task = { ...options, max_tokens: Math.min(options.max_tokens, MAX_TOKENS) };
+  const pending = { request, reply, model, task };
   requireReadable(pending.task);
   requireForm(pending.task);
   requireBound(pending.task);
@@ -172,7 +174,7 @@ function sampleOf(
 
 /** @throws ZerofleetError for an answer that could be too large */
 function requireBound({ n, max_tokens, logprobs }: SampleTask): void {
-  const count = logprobs === null ? 0 : n * Math.min(max_tokens, MAX_TOKENS) * (1 + logprobs);
+  const count = logprobs === null ? 0 : n * max_tokens * (1 + logprobs);
   if (count <= MAX_LOGPROBS) return;
   const message =
     `n × max_tokens × (1 + logprobs) is ${count}, and an answer reports at most ${MAX_LOGPROBS} log-probabilities: ` +

@@ -12,15 +12,12 @@ import json
 import re
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-
-WARMUP_STEPS = 1
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -190,7 +187,10 @@ def main():
     parser.add_argument("--config", choices=SHAPES, default="llama-tiny")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--micro-batch", type=int)
+    parser.add_argument("--layers", type=int)
+    parser.add_argument("--length", type=int, help="tokens of a sequence")
     parser.add_argument("--leaves", type=int, default=4, help="micro-batches of a step")
+    parser.add_argument("--warmup-steps", type=int, default=1)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--activation-checkpointing", action="store_true")
     parser.add_argument("--adapter", type=int, help="rank of adapters over a frozen model")
@@ -199,6 +199,7 @@ def main():
     torch.manual_seed(1)
     start_rss_bytes = memory("VmRSS")
     shape = SHAPES[args.config]
+    shape = replace(shape, length=args.length or shape.length, layers=args.layers or shape.layers)
     micro_batch = args.micro_batch or shape.micro_batch
     model = Model(shape, args.activation_checkpointing)
     if args.adapter:
@@ -207,7 +208,7 @@ def main():
     masters = [nn.Parameter(param.detach().float()) for param in model.parameters() if param.requires_grad]
     optimizer = torch.optim.AdamW(masters, lr=3e-4, weight_decay=0.1, fused=True)
     seconds = []
-    for _ in range(WARMUP_STEPS + args.steps):
+    for _ in range(args.warmup_steps + args.steps):
         start = time.perf_counter()
         train_step(model, masters, optimizer, args.leaves, shape, micro_batch)
         seconds.append(time.perf_counter() - start)
@@ -215,7 +216,7 @@ def main():
     print(json.dumps({
         "name": f"pytorch {torch.__version__}",
         "params": sum(master.numel() for master in masters),
-        "tokens_per_s": round(tokens / statistics.median(seconds[WARMUP_STEPS:]), 1),
+        "tokens_per_s": round(tokens / statistics.median(seconds[args.warmup_steps:]), 1),
         "peak_rss_bytes": memory("VmHWM"),
         "start_rss_bytes": start_rss_bytes,
     }))

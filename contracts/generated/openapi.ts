@@ -3698,9 +3698,10 @@ export interface components {
             /** @default [] */
             overrides?: components["schemas"]["Overrides"];
             /**
-             * @description Keeps only the input of each layer and recomputes the layer before its backward pass. Packed copies of
-             *     weights, except experts, exist for one layer at a time. Saves memory for a third more work, with the same
-             *     bits.
+             * @description Keeps only the input of each layer and recomputes the layer before its backward pass. An MLP computes 2,048
+             *     rows at once, on GPUs 16,384. Packed copies of weights, except experts, exist for one layer at a time. Saves
+             *     memory for a third more work, with the same bits. GPUs have other bits for micro-batches of more than 16,384
+             *     tokens.
              * @default false
              */
             activation_checkpointing?: boolean;

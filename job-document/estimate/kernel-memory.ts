@@ -60,14 +60,15 @@ function sumsOfProducts(sizes: Sizes): number {
  * over rows.
  */
 function temporary(sizes: Sizes): number {
-  const { rows, hidden, widened, qkv, model } = sizes;
-  const parts = Math.ceil(rows / SUMMED_ROWS);
+  const { rows, rowsAtOnce, hidden, widened, qkv, model } = sizes;
+  const partsOf = (count: number) => Math.ceil(count / SUMMED_ROWS);
   const normParts = trainsNorms(sizes) ? Math.min(MAX_NORM_PARTS, Math.ceil(rows / MIN_NORM_ROWS)) : 0;
   return (
     4 *
     Math.max(
       rows * model.num_attention_heads,
-      MAX_SUMS * parts * Math.max(hidden, widened, qkv),
+      MAX_SUMS * partsOf(rows) * Math.max(hidden, qkv),
+      MAX_SUMS * partsOf(rowsAtOnce) * widened,
       MAX_SUMS * normParts * hidden,
     )
   );
@@ -95,10 +96,15 @@ function trialOfHead(sizes: Sizes): number {
 
 /** Returns the same for the products of a layer; an upper bound, since their operands differ. */
 function trialOfLayer(sizes: Sizes): number {
-  const { hidden, element, rows, widened, qkv, query } = sizes;
+  const { hidden, element, rows, rowsAtOnce, widened, qkv, query } = sizes;
   const widest = Math.max(hidden, widened, qkv);
-  const matrices = rows * (sizes.row(widest) + sizes.row(Math.max(hidden, query)));
-  const weightAndBias = element * widest * (Math.max(hidden, query) + 1);
+  const matrices = Math.max(
+    rows * (sizes.row(Math.max(hidden, qkv)) + sizes.row(Math.max(hidden, query))),
+    rowsAtOnce * (sizes.row(Math.max(hidden, widened)) + sizes.row(hidden)),
+  );
+  // A gradient that products of several parts of the rows add to is in fp32.
+  const ofWeight = rowsAtOnce < rows ? 4 : element;
+  const weightAndBias = ofWeight * widest * (Math.max(hidden, query) + 1);
   const largest = Math.max(rows, hidden, query) * widest;
   return matrices + weightAndBias + sumsOfProducts(sizes) + TRIAL_ROUNDING + checksums(largest);
 }

@@ -55,19 +55,21 @@ export function normKept({ rows, model }: Sizes): number {
 function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
   const { query, rows, model } = sizes;
   const output = linearOf(sizes, 'output');
-  const tensors =
-    sizes.tensor(sizes.qkv) + sizes.tensor(query) + lowRankRows(sizes, qkv) + lowRankRows(sizes, output);
+  const { rowsAtOnce } = sizes;
+  const tensors = sizes.tensor(sizes.qkv) + sizes.tensor(query);
+  const low = (count: number) => lowRankRows(sizes, qkv, count) + lowRankRows(sizes, output, count);
   return {
     weights: magnitudeFactors(sizes, qkv) + magnitudeFactors(sizes, output),
-    kept: tensors + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),
+    kept: tensors + low(rows) + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),
     work:
       tensors +
-      gradientOperand(sizes, qkv) +
-      gradientOperand(sizes, output) +
-      weightGradients(sizes, qkv) +
-      weightGradients(sizes, output) +
-      adapterGradients(sizes, qkv) +
-      adapterGradients(sizes, output) +
+      low(rowsAtOnce) +
+      gradientOperand(sizes, qkv, rowsAtOnce) +
+      gradientOperand(sizes, output, rowsAtOnce) +
+      weightGradients(sizes, qkv, rowsAtOnce) +
+      weightGradients(sizes, output, rowsAtOnce) +
+      adapterGradients(sizes, qkv, rowsAtOnce) +
+      adapterGradients(sizes, output, rowsAtOnce) +
       4 * (sizes.trainsPart('query_norm') ? factOf(model, 'query_norm_size') : 0) +
       4 * (sizes.trainsPart('key_norm') ? factOf(model, 'key_norm_size') : 0),
   };

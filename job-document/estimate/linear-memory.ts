@@ -44,13 +44,18 @@ export function packedWeights(sizes: Sizes, { from, to }: Linear): number {
   return forward + sizes.packed(columnsOut(to), from);
 }
 
-/** Returns the gradients of what is trained in any layer. */
-export function weightGradients(sizes: Sizes, { from, to, names }: Linear): number {
+/** Returns the gradients of what is trained in any layer. @param rows that a product adds up at once */
+export function weightGradients(sizes: Sizes, { from, to, names }: Linear, rows = sizes.rows): number {
   return to.reduce((sum, columns, part) => {
-    const weight = sizes.trains(`${names[part]}.weight`) ? sizes.gradientElement * from : 0;
+    const weight = sizes.trains(`${names[part]}.weight`) ? gradientElement(sizes, rows) * from : 0;
     const bias = sizes.trains(`${names[part]}.bias`) ? 4 : 0;
     return sum + columns * (weight + bias);
   }, 0);
+}
+
+/** Returns the bytes of an element of a weight's gradient. Products that add to it do so in fp32. */
+function gradientElement(sizes: Sizes, rows: number): number {
+  return rows < sizes.rows ? 4 : sizes.gradientElement;
 }
 
 /**
@@ -66,10 +71,10 @@ function trainsWeights(sizes: Sizes, { names }: Linear): boolean {
 }
 
 /** Returns the same, or 0 if it can reuse the operand of an earlier product of the same size. */
-export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): number {
+export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear, rows: number): number {
   const isShared =
     trainsWeights(sizes, earlier) && operandColumns(sizes, linear) === operandColumns(sizes, earlier);
-  return isShared ? 0 : gradientOperand(sizes, linear);
+  return isShared ? 0 : gradientOperand(sizes, linear, rows);
 }
 
 /**
@@ -95,11 +100,11 @@ function scaledColumns(sizes: Sizes, linear: Linear): number {
 export function adapterGradients(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   const outputs = adaptedOutputs(sizes, linear);
   if (outputs.length === 0) return 0;
-  const { rank, gradientElement, magnitudes } = sizes;
+  const { rank, magnitudes } = sizes;
   return outputs.reduce(
     (sum, columns) =>
       sum +
-      gradientElement * rank * (linear.from + columns) +
+      gradientElement(sizes, rows) * rank * (linear.from + columns) +
       sizes.packed(rows, rank) +
       (magnitudes ? 4 * columns : 0),
     sizes.packed(rows, linear.from),

@@ -26,20 +26,21 @@ const linearsOf = (sizes: Sizes) => ({
 /** GELU's gradient is computed in place; a gate has one more tensor. */
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { to, back } = linearsOf(sizes);
-  const [widened, inner] = [sizes.tensor(sizes.widened), sizes.tensor(sizes.inner)];
-  const low = lowRankRows(sizes, to) + lowRankRows(sizes, back);
+  const { rowsAtOnce: rows } = sizes;
+  const [widened, inner] = [rows * sizes.row(sizes.widened), rows * sizes.row(sizes.inner)];
+  const low = lowRankRows(sizes, to, rows) + lowRankRows(sizes, back, rows);
   return {
     weights: magnitudeFactors(sizes, to) + magnitudeFactors(sizes, back),
     kept: widened + inner + low,
     work:
       (sizes.widened === sizes.inner ? inner : widened + inner) +
       low +
-      adapterGradients(sizes, to) +
-      adapterGradients(sizes, back) +
-      sharedOperand(sizes, to, earlier) +
-      gradientOperand(sizes, back) +
-      weightGradients(sizes, to) +
-      weightGradients(sizes, back),
+      adapterGradients(sizes, to, rows) +
+      adapterGradients(sizes, back, rows) +
+      sharedOperand(sizes, to, earlier, rows) +
+      gradientOperand(sizes, back, rows) +
+      weightGradients(sizes, to, rows) +
+      weightGradients(sizes, back, rows),
   };
 }
 
@@ -50,14 +51,13 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
  * it keeps at most the other half once. With spread experts it also keeps two orders of their rows.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
-  const { hidden, rows, expertRows, model, expertSets } = sizes;
+  const { hidden, rows, rowsAtOnce, expertRows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);
   const router = linearOf(sizes, 'router');
   const inner = expertRows * (sizes.row(sizes.widened) + sizes.row(sizes.inner));
   const logits = sizes.tensor(experts);
-  const low =
-    lowRankRows(sizes, router) + lowRankRows(sizes, to, expertRows) + lowRankRows(sizes, back, expertRows);
+  const low = lowRankRows(sizes, to, expertRows) + lowRankRows(sizes, back, expertRows);
   const held = experts / expertSets;
   const orders = sizes.onGpu ? 8 * expertRows + 4 * (held + 1) : 0;
   const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1) + orders;
@@ -70,6 +70,7 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
     kept:
       inner +
       low +
+      lowRankRows(sizes, router) +
       (expertRows + chosen * rows) * sizes.row(hidden) +
       logits +
       4 * rows * (experts + 2 * chosen) +
@@ -78,7 +79,8 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
     work:
       inner +
       low +
-      adapterGradients(sizes, router) +
+      lowRankRows(sizes, router, rowsAtOnce) +
+      adapterGradients(sizes, router, rowsAtOnce) +
       adapterGradients(sizes, to, operandRows) +
       adapterGradients(sizes, back, operandRows) +
       // Of an expert's gradients, beside those of all rows.
@@ -87,10 +89,10 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
       (chosen + 1) * sizes.tensor(hidden) +
       logits +
       4 * rows * chosen +
-      sharedOperand(sizes, router, earlier) +
+      sharedOperand(sizes, router, earlier, rowsAtOnce) +
       gradientOperand(sizes, to, operandRows) +
       gradientOperand(sizes, back, operandRows) +
-      weightGradients(sizes, router) +
+      weightGradients(sizes, router, rowsAtOnce) +
       weightGradients(sizes, to) +
       weightGradients(sizes, back),
   };

@@ -80,8 +80,11 @@ function aroundLayers(sizes: Sizes): number {
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
-  const dropped =
-    (model.adapter?.dropout ?? 0) > 0 ? sizes.tensor(Math.max(hidden, sizes.inner, sizes.query)) : 0;
+  const widest = Math.max(
+    sizes.tensor(Math.max(hidden, sizes.query)),
+    sizes.rowsAtOnce * sizes.row(sizes.inner),
+  );
+  const dropped = (model.adapter?.dropout ?? 0) > 0 ? widest : 0;
   return 3 * sizes.tensor(hidden) + 4 * rows + normKept(sizes) + positions + tokens + routed + dropped;
 }
 

@@ -26,8 +26,17 @@ export const PANEL = 32;
 export const CACHE_LINE = 64;
 /** Rows of a tensor never lie a multiple of this apart. */
 const ROW_PERIOD = 2048;
+/** Rows of a chunk are a multiple of it. */
+export const ROW_CHUNK = 64;
+/** The most rows that are computed at once with activation checkpointing (kernels/backends). */
+const MAX_ROWS_AT_ONCE = { cpu: 2_048, cuda: 16_384 };
 
 export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
+
+/** Returns the rows of equal chunks of at most `most`. */
+export function chunkRows(rows: number, most: number): number {
+  return Math.min(rows, roundUp(rows / Math.ceil(rows / most), ROW_CHUNK));
+}
 
 /**
  * Returns whether nothing but rounding to the training precision happens to a gradient before it is exchanged
@@ -67,6 +76,8 @@ export class Sizes {
   readonly sequences: number;
   /** Rows of a micro-batch. */
   readonly rows: number;
+  /** Rows that an MLP, or the backward pass of a product, computes at once. Experts compute all of theirs. */
+  readonly rowsAtOnce: number;
   readonly model: Architecture;
   /** Ranks that the experts are spread over. */
   readonly expertSets: number;
@@ -109,6 +120,8 @@ export class Sizes {
     this.magnitudes = model.adapter?.type === 'dora';
     this.sequences = leafSequences(train);
     this.rows = this.sequences * train.sequence_length;
+    const most = train.activation_checkpointing ? MAX_ROWS_AT_ONCE[machine.device] : this.rows;
+    this.rowsAtOnce = chunkRows(this.rows, most);
     const share = this.rows * model.experts_per_token;
     this.gradientElement = this.onGpu && gradientsAreOnlyRounded(spec) ? this.element : 4;
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;

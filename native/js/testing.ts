@@ -52,11 +52,14 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
   };
 }
 
-/** Writes a small token file into a new directory; `remove` deletes both. */
+/** Writes a small token file of a few sequences at least into a new directory; `remove` deletes both. */
 export function tinyTokens(length = 17): { path: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-tokens-'));
   const path = join(directory, 'tokens.bin');
-  const tokens = Array.from({ length: 17 * 24 + 9 }, (_, i) => ((i >> 1) * 37) % 101);
+  const tokens = Array.from(
+    { length: Math.max(17 * 24 + 9, 4 * length + 1) },
+    (_, i) => ((i >> 1) * 37) % 101,
+  );
   writeFileSync(path, tokenFile(tokens, length));
   return { path, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }

@@ -174,6 +174,16 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
     model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
     train: { activation_checkpointing: true },
   },
+  'activation checkpointing, rows in parts': {
+    train: { activation_checkpointing: true, sequence_length: 1_100 },
+  },
+  'LoRA with dropout, activation checkpointing, rows in parts': {
+    train: { activation_checkpointing: true, sequence_length: 1_100, adapter: { rank: 4, dropout: 0.1 } },
+  },
+  'Mixtral, activation checkpointing, rows of the router in parts': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 } },
+    train: { activation_checkpointing: true, sequence_length: 1_100, adapter: { rank: 4 } },
+  },
   'Mixtral, activation checkpointing': {
     model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 } },
     train: { activation_checkpointing: true },

@@ -1360,9 +1360,10 @@ class TrainSpec(TypedDict, total=False):
     whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
-    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
-    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
-    work, with the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. An MLP
+    computes 2,048 rows at once, on GPUs 16,384. Packed copies of weights, except experts, exist for
+    one layer at a time. Saves memory for a third more work, with the same bits. GPUs have other
+    bits for micro-batches of more than 16,384 tokens."""
     ema: EmaSpec
     evaluation: EvaluationSpec
     early_stopping: EarlyStoppingSpec
@@ -1572,9 +1573,10 @@ class _PlannedTrainRequired(TypedDict):
     whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
-    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
-    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
-    work, with the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. An MLP
+    computes 2,048 rows at once, on GPUs 16,384. Packed copies of weights, except experts, exist for
+    one layer at a time. Saves memory for a third more work, with the same bits. GPUs have other
+    bits for micro-batches of more than 16,384 tokens."""
 
 
 
@@ -1622,9 +1624,10 @@ class _ResolvedTrainRequired(TypedDict):
     whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
-    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
-    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
-    work, with the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. An MLP
+    computes 2,048 rows at once, on GPUs 16,384. Packed copies of weights, except experts, exist for
+    one layer at a time. Saves memory for a third more work, with the same bits. GPUs have other
+    bits for micro-batches of more than 16,384 tokens."""
 
 
 

@@ -42,12 +42,14 @@ struct ColumnScaling {
   const std::int32_t* row_range = nullptr;  // as in GemmProblem: other rows of y are left as they are
 };
 
-/// gradient[n] = inverses[n] · Σ over rows of dy[m][n] · z[m][n], summed as bias_gradient() does.
+/// gradient[n] = inverses[n] · Σ over rows of dy[m][n] · z[m][n], summed as bias_gradient() does. Rows may come in
+/// parts of one sum. The gradient is not whole before the last part.
 struct MagnitudeGradient {
   ConstMatrix dy, z;                        // (M, N)
   std::span<const float> inverses;          // (N)
   std::span<float> gradient;                // (N)
   const std::int32_t* row_range = nullptr;  // as in GemmProblem: the rows that take part
+  bool begins = true, ends = true;          // the first and the last part
 };
 
 /// Reads W once and computes rank · in · out multiply-adds; V is nowhere in memory. Squares are summed in fp32, in an

@@ -141,7 +141,7 @@ struct Backend {
   Operation<void(GluKind, const ConstMatrix&, const Matrix&)> glu{"glu"};
   Operation<void(GluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&)> glu_backward{"glu_backward"};
   Operation<void(float, const ConstMatrix&, const Matrix&)> soft_cap{"soft_cap"};
-  Operation<void(const ConstMatrix&, std::span<float>)> bias_gradient{"bias_gradient"};
+  Operation<void(const ConstMatrix&, std::span<float>, bool)> bias_gradient{"bias_gradient"};
   Operation<void(const DropoutRule&, const ConstMatrix&, const Matrix&)> dropout{"dropout"};
 
   // adapter
@@ -155,6 +155,8 @@ struct Backend {
   Operation<void(const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool)> embedding_backward{
       "embedding_backward"};
   Operation<void(const CrossEntropy&)> cross_entropy{"cross_entropy"};
+  /// Rows that a dense MLP computes at once with activation checkpointing; a multiple of 64.
+  std::int64_t max_rows_at_once = 0;
   /// Bytes of logits, in fp32, and of their gradients that exist at once. Gradients have at least as many rows as
   /// logits, whatever their limit.
   std::int64_t max_logits_bytes = 0, max_logit_gradient_bytes = 0;

@@ -17,6 +17,15 @@ std::uint64_t joined(std::uint32_t low_half, std::uint32_t high_half) {
   return static_cast<std::uint64_t>(high_half) << 32 | low_half;
 }
 
+/// The rule for x (M, N), which may have some rows of the mask.
+DropoutRule rule_of_rows(const DropoutKey& key, double p, const ConstMatrix& x) {
+  require(key.first_row >= 0 && key.first_row % 64 == 0, "invalid_argument",
+          "dropout: the first row must be a multiple of 64, not " + std::to_string(key.first_row));
+  DropoutRule rule = dropout_rule(key, p);
+  rule.first_element = static_cast<std::uint64_t>(key.first_row * x.cols);
+  return rule;
+}
+
 }  // namespace
 
 DropoutRule dropout_rule(const DropoutKey& key, double p) {
@@ -26,12 +35,12 @@ DropoutRule dropout_rule(const DropoutKey& key, double p) {
   const std::array leaf = philox(key.seed, {low(key.step), high(key.step), low(key.leaf), high(key.leaf)});
   const std::array site = philox(joined(leaf[0], leaf[1]), {key.site, leaf[2] + key.sequence, leaf[3], kDropout});
   const double dropped_below = std::min(p * 0x1p32 + 0.5, 0x1p32 - 1);
-  return {joined(site[0], site[1]), static_cast<std::uint32_t>(dropped_below), static_cast<float>(1 / (1 - p)), false};
+  return {joined(site[0], site[1]), static_cast<std::uint32_t>(dropped_below), static_cast<float>(1 / (1 - p))};
 }
 
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
   require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
-  const DropoutRule rule = dropout_rule(key, p);
+  const DropoutRule rule = rule_of_rows(key, p, x);
   backend_of(ctx).dropout(ctx, rule, x, y);
 }
 
@@ -50,7 +59,7 @@ void add(const Context& ctx, const ConstMatrix& x, const Matrix& y) {
 
 void add_dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
   require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
-  DropoutRule rule = dropout_rule(key, p);
+  DropoutRule rule = rule_of_rows(key, p, x);
   rule.adds = true;
   backend_of(ctx).dropout(ctx, rule, x, y);
 }

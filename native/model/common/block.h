@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,7 @@
 #include "kernels/gemm/packed_matrix.h"
 #include "kernels/quantize/quantized_matrix.h"
 #include "model/common/leaf_input.h"
+#include "model/common/row_part.h"
 #include "model/common/tensor.h"
 #include "model/common/values.h"
 #include "model/common/weight_use.h"
@@ -27,7 +29,7 @@
 // allocations, because a memory estimate repeats them. There:
 // - D is hidden_size, I intermediate_size, H heads.
 // - Q = H · head_dim, KV = key/value heads · head_dim, QKV = Q + 2·KV.
-// - M is micro-batch · sequence length, e the bytes of an element of the compute dtype.
+// - M is micro-batch · sequence length, R = rows_at_once(M), e the bytes of an element of the compute dtype.
 // - row(c) is the bytes of a tensor's row: c·e rounded up to 16, plus 64 where that is a multiple of 2048 (see Tensor).
 // - packed(k, n) is the bytes of an operand: 4 · steps(k) · (n rounded up to 32) (see PackedMatrix). With pairs (bf16
 //   on a path that multiplies bf16) steps(k) is k/2 rounded up, else k.
@@ -53,6 +55,9 @@ struct ModelContext {
   const RopeTable* local_rotations = nullptr;
   bool adapters_on = true;  // off: passes leave the products of adapters out; not for a backward
   PackedWords packed_words = PackedWords::kFastest;  // of packed copies for the forward
+  /// The most rows that a dense MLP, or the backward of a product with a weight, computes at once (row_part.h). The
+  /// MLP's backward of more rows computes their activations again.
+  std::int64_t max_rows_at_once = 0;  // 0: all
 
   bool trains(std::size_t param) const { return !frozen.has(param); }
   /// Gives a gradient to the sink, unless the parameter is frozen.
@@ -63,6 +68,11 @@ struct ModelContext {
   /// A tensor of the compute dtype.
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
 };
+
+/// Rows that are computed at once, of a pass of `rows`.
+inline std::int64_t rows_at_once(const ModelContext& model, std::int64_t rows) {
+  return model.max_rows_at_once == 0 ? rows : part_rows(rows, model.max_rows_at_once);
+}
 
 /// Shape of a pass: a number of sequences, whose rows follow one another.
 struct PassShape {
@@ -93,11 +103,24 @@ struct Pass {
   RouterTally* load = nullptr;                // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};         // (E) for the backward of routers, from the auxiliary loss; or empty
   Indices lengths = {};                       // (B) as in LeafInput, or empty
+  RowPart part = {};                          // of the rows that a Linear is called with
 
   std::int64_t rows() const { return shape.rows(); }
   /// Requires that dropout is not null.
-  DropoutKey dropout_key(std::uint32_t site) const { return {dropout->seed, dropout->step, dropout->leaf, site}; }
+  DropoutKey dropout_key(std::uint32_t site) const {
+    return {dropout->seed, dropout->step, dropout->leaf, site, 0, part.first};
+  }
 };
+
+/// Calls body(pass, rows_of) for parts of `most` rows of a pass that has `rows`; rows_of(matrix) are a part's rows.
+template <class Body>
+void for_row_parts(Pass pass, std::int64_t rows, std::int64_t most, const Body& body) {
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t count = std::min(most, rows - first);
+    pass.part = {first, first == 0, first + count == rows};
+    body(pass, [&](const Matrix& matrix) { return matrix.row_slice(first, count); });
+  }
+}
 
 /// Parameters: for each a pointer to elements of the compute dtype, or null and the quantized matrix.
 struct ParamPointers {

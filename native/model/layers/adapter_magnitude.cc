@@ -77,10 +77,11 @@ Matrix AdapterMagnitudes::scale_gradient(const ModelContext& model, const Matrix
 }
 
 void AdapterMagnitudes::gradient(const ModelContext& model, std::size_t index, const Matrix& dy, const Matrix& rows,
-                                 std::span<float> gradient, const std::int32_t* row_range) const {
+                                 std::span<float> gradient, const RowPart& rows_here,
+                                 const std::int32_t* row_range) const {
   const Part& part = part_of(index);
   magnitude_gradient(model.ctx, {dy.columns(part.begin, part.out), rows.columns(part.begin, part.out),
-                                 of_part(inverses_, part), gradient, row_range});
+                                 of_part(inverses_, part), gradient, row_range, rows_here.begins, rows_here.ends});
 }
 
 }  // namespace zerofleet

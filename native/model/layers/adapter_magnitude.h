@@ -50,9 +50,9 @@ class AdapterMagnitudes {
 
   /// Number of the parameter of the matrix `index`, which has an adapter.
   std::optional<std::size_t> param(std::size_t index) const;
-  /// gradient (out of the matrix).
+  /// gradient (out of the matrix), whole after the last part of the rows.
   void gradient(const ModelContext& model, std::size_t index, const Matrix& dy, const Matrix& rows,
-                std::span<float> gradient, const std::int32_t* row_range) const;
+                std::span<float> gradient, const RowPart& rows_here, const std::int32_t* row_range) const;
 
  private:
   struct Part {

@@ -163,11 +163,11 @@ void Linear::find_room(const ModelContext& model, LinearGradients& grads, GradSi
   }
 }
 
-void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                                  GradSink& sink, std::vector<GemmProblem>& problems) const {
+void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, const RowPart& rows,
+                                  LinearGradients& grads, GradSink& sink, std::vector<GemmProblem>& problems) const {
   const auto is_trained = [&](const LinearSpec& spec) { return model.trains(spec.weight); };
   if (std::ranges::none_of(specs_, is_trained)) return;
-  find_room(model, grads, sink);
+  if (rows.begins) find_room(model, grads, sink);
   grads.operand->set_k(model.ctx, x.rows);
   const bool in_first = layout_ == WeightLayout::kInOut;
   const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
@@ -178,24 +178,39 @@ void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, co
     end += specs_[part].out;
     if (!is_trained(specs_[part])) continue;
     const ConstMatrix a = in_first ? x : dy.columns(begin, specs_[part].out);
-    problems.push_back({a, grads.operand.get(), grads.targets[part], true});
+    problems.push_back({a, grads.operand.get(), grads.targets[part], true, !rows.begins});
     problems.back().varies = rows_ == RowCount::kVaries;
   }
 }
 
-void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const {
+void Linear::add_bias_gradients(const ModelContext& model, const Matrix& dy, const RowPart& rows,
+                                LinearGradients& grads) const {
   std::int64_t end = out_;
   for (std::size_t part = specs_.size(); part-- > 0;) {
     end -= specs_[part].out;
     const LinearSpec& spec = specs_[part];
     if (spec.bias && model.trains(*spec.bias))
-      bias_gradient(model.ctx, dy.columns(end, spec.out), grads.biases[part].span());
-    emit_part(model, part, grads, sink);
+      bias_gradient(model.ctx, dy.columns(end, spec.out), grads.biases[part].span(), !rows.begins);
   }
+}
+
+void Linear::emit_all(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
+  for (std::size_t part = specs_.size(); part-- > 0;) emit_part(model, part, grads, sink);
 }
 
 void Linear::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Tensor& low,
                       LinearGradients& grads, GradSink& sink) const {
+  const Matrix low_rows = low.first_rows(args.x.rows);
+  if (args.x.rows <= grads.rows) return backward_of_part(model, pass, args, low_rows, grads, sink);
+  for_row_parts(pass, args.x.rows, grads.rows, [&](const Pass& part, const auto& rows_of) {
+    Backward rows{rows_of(args.x), rows_of(args.dy), rows_of(args.dx), args.epilogue};
+    rows.epilogue.inner = rows_of(args.epilogue.inner);
+    backward_of_part(model, part, rows, rows_of(low_rows), grads, sink);
+  });
+}
+
+void Linear::backward_of_part(const ModelContext& model, const Pass& pass, const Backward& args, const Matrix& low,
+                              LinearGradients& grads, GradSink& sink) const {
   std::vector<GemmProblem> problems;
   const auto run = [&] {
     gemm(model.ctx, *model.scratch, problems);
@@ -205,20 +220,18 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
                dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
   add_input_gradient(dproducts, args.dx, problems);
   if (adapter_.empty()) problems.front().epilogue = args.epilogue;
-  add_weight_gradients(model, args.x, dproducts, grads, sink, problems);
-  if (adapter_.empty()) {
+  add_weight_gradients(model, args.x, dproducts, pass.part, grads, sink, problems);
+  if (!adapter_.empty()) adapter_.add_low_gradient(dproducts, dlow, problems);
+  run();
+  if (!adapter_.empty()) {
+    const Matrix x = adapter_.dropped(model, pass, args.x);
+    adapter_.add_weight_gradients(model, {x, low, args.dy, dlow, pass.part}, grads.adapter, sink, problems);
     run();
-    return emit_all(model, args.dy, grads, sink);
+    adapter_.input_gradient(model, pass, dlow, args.dx);
+    apply_epilogue(model.ctx, args.epilogue, args.dx);
   }
-  adapter_.add_low_gradient(dproducts, dlow, problems);
-  run();
-  adapter_.add_weight_gradients(model,
-                                {adapter_.dropped(model, pass, args.x), low.first_rows(args.x.rows), args.dy, dlow},
-                                grads.adapter, sink, problems);
-  run();
-  adapter_.input_gradient(model, pass, dlow, args.dx);
-  apply_epilogue(model.ctx, args.epilogue, args.dx);
-  emit_all(model, args.dy, grads, sink);
+  add_bias_gradients(model, args.dy, pass.part, grads);
+  if (pass.part.ends) emit_all(model, grads, sink);
 }
 
 void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Backward& args, LinearGradients& grads,
@@ -227,12 +240,13 @@ void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Ba
   require(row_range == nullptr || std::ranges::none_of(specs_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
-  add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), grads, sink,
-                       problems);
+  add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), args.part, grads,
+                       sink, problems);
   adapter_.add_weight_gradients(model, args, grads.adapter, sink, problems, row_range);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
   if (!problems.empty()) gemm(model.ctx, *model.scratch, problems);
-  emit_all(model, args.dy, grads, sink);
+  add_bias_gradients(model, args.dy, args.part, grads);
+  if (args.part.ends) emit_all(model, grads, sink);
 }
 
 void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {

@@ -17,19 +17,22 @@ class Linear;
 /// The gradients of one Linear's parameters, and the operand of their products. All layers share this memory.
 /// Parameters that are frozen in every layer take none.
 struct LinearGradients {
-  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
-  LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
+  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May
+  /// be null.
+  LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows_of_pass,
                   std::shared_ptr<PackedMatrix> spare = nullptr);
   std::size_t num_bytes() const;
 
+  std::int64_t rows;                      // computed at once: R, or where the number varies M
+  DType dtype;                            // of the weights' gradients; products of several parts add up in fp32
   bool any_weight = false;                // that is trained
   std::vector<Tensor> weights;            // shapes of the parameters, for gradients without room in the sink
   std::vector<Matrix> targets;            // of the current pass: room in the sink, or `weights`
   std::vector<Values<float>> biases;      // (out) of each matrix that has one
-  std::shared_ptr<PackedMatrix> operand;  // (M, in), or (M, out) for weights that are stored as (in, out)
+  std::shared_ptr<PackedMatrix> operand;  // (R, in), or (R, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // belongs to another object
   AdapterGradients adapter;
-  Tensor dlow;  // (M, low_size()) gradient of the adapter's low-rank rows
+  Tensor dlow;  // (R, low_size()) gradient of the adapter's low-rank rows
 };
 
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs are adjacent columns of y. Adapters add
@@ -68,7 +71,7 @@ class Linear {
                const Tensor& low) const;
 
   /// dx is overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first;
-  /// those of frozen parameters are not computed.
+  /// those of frozen parameters are not computed. With Pass::part they are emitted after the last part.
   struct Backward {
     Matrix x;   // (M, in) of the forward
     Matrix dy;  // (M, out)
@@ -96,10 +99,14 @@ class Linear {
   void adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
                   const GemmEpilogue& epilogue = {}) const;
   GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
-  void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                            GradSink& sink, std::vector<GemmProblem>& problems) const;
+  void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, const RowPart& rows,
+                            LinearGradients& grads, GradSink& sink, std::vector<GemmProblem>& problems) const;
   void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
-  void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
+  void backward_of_part(const ModelContext& model, const Pass& pass, const Backward& args, const Matrix& low,
+                        LinearGradients& grads, GradSink& sink) const;
+  void add_bias_gradients(const ModelContext& model, const Matrix& dy, const RowPart& rows,
+                          LinearGradients& grads) const;
+  void emit_all(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
   void add_parameter(const ModelContext& model, ParamPointers params, const LinearSpec& spec,
                      SourceOperand& source) const;
 

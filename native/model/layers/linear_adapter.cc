@@ -24,6 +24,17 @@ GradView view_of(const Matrix& gradient) {
 
 }  // namespace
 
+Tensor room_for_dropped(const ModelContext& model, std::int64_t rows) {
+  const ModelConfig& c = model.config;
+  if (!c.adapter || c.adapter->dropout == 0) return {};
+  const auto elements = [&](std::int64_t count, std::int64_t cols) {
+    return count * Tensor::padded_stride(model.dtype, cols);
+  };
+  const std::int64_t numel = std::max(elements(rows, std::max(c.hidden_size, c.query_size())),
+                                      elements(rows_at_once(model, rows), c.intermediate_size));
+  return {model.ctx, model.dtype, 1, numel, Tensor::Rows::kContiguous};
+}
+
 LinearAdapter::LinearAdapter(const ModelContext& model, const LinearSpecs& matrices, std::int64_t in, bool varies)
     : dtype_(model.dtype), in_(in), varies_(varies), magnitudes_(model, matrices) {
   if (!model.config.adapter) return;
@@ -42,7 +53,7 @@ LinearAdapter::LinearAdapter(const ModelContext& model, const LinearSpecs& matri
 
 Matrix LinearAdapter::dropped(const ModelContext& model, const Pass& pass, const Matrix& x) const {
   if (empty() || !pass.dropout || dropout_ == 0) return x;
-  const Matrix room = model.dropped->first_rows(x.rows).columns(0, in_);
+  const Matrix room = model.dropped->reshaped(x.rows, in_);
   dropout(model.ctx, pass.dropout_key(site_), dropout_, x, room);
   return room;
 }
@@ -133,7 +144,7 @@ void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, 
                                    const Matrix& dx) const {
   if (empty()) return;
   const bool drops = pass.dropout && dropout_ > 0;
-  const Matrix target = drops ? model.dropped->first_rows(dx.rows).columns(0, in_) : dx;
+  const Matrix target = drops ? model.dropped->reshaped(dx.rows, in_) : dx;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     std::vector<GemmProblem> problem;
     add_input_gradient(part, dlow, target, problem);
@@ -155,16 +166,16 @@ void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backwa
     const Part& at = parts_[part];
     AdapterGradients::Factors& mine = grads.factors[part];
     if (const auto param = magnitudes_.param(at.index); param && model.trains(*param))
-      magnitudes_.gradient(model, at.index, args.dy, args.low, mine.magnitude.span(), row_range);
+      magnitudes_.gradient(model, at.index, args.dy, args.low, mine.magnitude.span(), args.part, row_range);
     if (model.trains(at.up.param)) {
-      mine.up_target = target_of(at.up.param, mine.up, sink);
+      if (args.part.begins) mine.up_target = target_of(at.up.param, mine.up, sink);
       mine.low.set_k(model.ctx, args.x.rows);
       requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
-      products.push_back({dproducts.columns(at.begin, at.out), &mine.low, mine.up_target, true});
+      products.push_back({dproducts.columns(at.begin, at.out), &mine.low, mine.up_target, true, !args.part.begins});
     }
     if (model.trains(at.down.param)) {
-      mine.down_target = target_of(at.down.param, mine.down, sink);
-      products.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true});
+      if (args.part.begins) mine.down_target = target_of(at.down.param, mine.down, sink);
+      products.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true, !args.part.begins});
     }
   }
   if (std::ranges::any_of(parts_, [&](const Part& part) { return model.trains(part.down.param); })) {
@@ -194,9 +205,9 @@ void LinearAdapter::no_gradient(const ModelContext& model, AdapterGradients& gra
   }
 }
 
-AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows) {
+AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows,
+                                   DType dtype) {
   constexpr auto kContiguous = Tensor::Rows::kContiguous;
-  const DType dtype = model.weight_gradients;
   for (const LinearAdapter::Part& part : adapter.parts_) {
     factors.push_back({Tensor(model.ctx, dtype, adapter.rank_, adapter.in_, kContiguous),
                        Tensor(model.ctx, dtype, part.out, adapter.rank_, kContiguous),
@@ -208,7 +219,7 @@ AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapte
   if (!adapter.empty()) x = PackedMatrix(model.ctx, model.dtype, rows, adapter.in_);
 }
 
-// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(M, rank) and with a
+// packed(R, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(R, rank) and with a
 // magnitude 4 · out
 std::size_t AdapterGradients::num_bytes() const {
   std::size_t num_bytes = x.num_bytes();

@@ -16,7 +16,8 @@ class LinearAdapter;
 
 /// The gradients of one Linear's adapters, and what they are computed with; shared by all layers.
 struct AdapterGradients {
-  AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows);
+  /// For `rows` at once, with gradients of factors in `dtype`.
+  AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows, DType dtype);
   std::size_t num_bytes() const;
 
   /// Gradients of one matrix' factors: (rank, in) and (out, rank).
@@ -24,11 +25,15 @@ struct AdapterGradients {
     Tensor down, up;                // for gradients without room in the sink
     Values<float> magnitude;        // (out), or empty
     Matrix down_target, up_target;  // of the current pass: room in the sink, or the above
-    PackedMatrix low;               // (M, rank)
+    PackedMatrix low;               // (R, rank)
   };
   std::vector<Factors> factors;  // of each matrix with an adapter
-  PackedMatrix x;                // (M, in), after dropout
+  PackedMatrix x;                // (R, in), after dropout
 };
+
+/// Makes ModelContext::dropped for passes of `rows`: room for the widest input of attention's matrices, and for that of
+/// an MLP.
+Tensor room_for_dropped(const ModelContext& model, std::int64_t rows);
 
 /// The adapters of a Linear's matrices (AdapterConfig). Their rows pass through `low` = scale · dropout(x) Aᵀ, (M,
 /// rank) for each matrix that has one, side by side: the caller keeps it for the backward. Empty where no matrix has
@@ -86,6 +91,7 @@ class LinearAdapter {
     Matrix low;   // (M, low_size())
     Matrix dy;    // (M, out)
     Matrix dlow;  // (M, low_size())
+    RowPart part = {};
   };
   /// Adds the products of the factors' gradients, without row_range; the gradients of magnitudes are computed at once.
   void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,

@@ -33,17 +33,18 @@ class Mlp {
                                 std::vector<PackRequest>& requests) = 0;
   virtual std::size_t packed_bytes() const = 0;
 
-  /// From x (M, D), the normed stream, all that the backward reads.
+  /// From x (M, D), the normed stream, all that the backward reads and does not compute again.
   virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;
-  /// After activate(): y (M, D), the addend of the stream.
-  virtual void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& y) const = 0;
+  /// After activate() of x: y (M, D), the addend of the stream.
+  virtual void project(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept,
+                       const Matrix& y) const = 0;
 
   struct Backward {
     Matrix x;   // (M, D) of the forward
     Matrix dy;  // (M, D)
     Matrix dx;  // (M, D)
   };
-  virtual void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
+  virtual void backward(const ModelContext& model, const Pass& pass, const Backward& args, Kept& kept, Work& work,
                         GradSink& sink) const = 0;
 };
 

@@ -129,8 +129,9 @@ class MoeMlp final : public Mlp {
   std::size_t packed_bytes() const override { return router_.packed_bytes() + experts_.packed_bytes(); }
 
   void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const override;
-  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& y) const override;
-  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
+  void project(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept,
+               const Matrix& y) const override;
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, Kept& kept, Work& work,
                 GradSink& sink) const override;
 
  private:
@@ -182,7 +183,7 @@ void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const
   });
 }
 
-void MoeMlp::project(const ModelContext& model, const Pass&, const Kept& kept, const Matrix& y) const {
+void MoeMlp::project(const ModelContext& model, const Pass&, const Matrix&, Kept& kept, const Matrix& y) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   const auto rows = static_cast<std::size_t>(y.rows * mine.groups.experts_per_token);
   combine_rows(model.ctx, mine.groups, mine.weights.first(static_cast<std::int64_t>(rows)),
@@ -218,7 +219,7 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
   router_.backward(model, pass, {args.x, dlogits, behind}, kept.router_low, work.router, sink);
 }
 
-void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
+void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backward& args, Kept& kept, Work& work,
                       GradSink& sink) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);

@@ -104,12 +104,12 @@ void Layer::forward(const ModelContext& model, const Pass& pass, const Residual&
 
 void Layer::project(const ModelContext& model, const Pass& pass, Kept& kept, const Matrix& added) const {
   const Matrix out = mlp_output_norm_ ? kept.mlp_out.first_rows(pass.rows()) : added;
-  mlp_->project(model, pass, *kept.mlp, out);
+  mlp_->project(model, pass, (middle_norm_ ? kept.middle_normed : kept.middle).first_rows(pass.rows()), *kept.mlp, out);
   if (mlp_output_norm_) mlp_output_norm_->forward(model, {out, {}, {}}, added, kept.mlp_output_norm);
   mlp_dropout_.forward(model, pass, added);
 }
 
-void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
+void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& input, Kept& kept, Work& work,
                      GradSink& sink) const {
   const auto here = [&](const Tensor& tensor) { return tensor.first_rows(pass.rows()); };
   const Matrix stream = here(work.stream), normed = here(work.normed), room = here(work.kept);

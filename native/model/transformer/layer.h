@@ -62,7 +62,7 @@ class Layer {
 
   /// On entry work.stream is the gradient of the layer's output, on return that of its input (M, D). Parameters'
   /// gradients are emitted in reverse canonical order.
-  void backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& input, Kept& kept, Work& work,
                 GradSink& sink) const;
 
  private:

@@ -8,9 +8,9 @@
 namespace zerofleet {
 
 /// All layers, and their state from the forward to the backward: everything, or with activation checkpointing each
-/// layer's input alone, from which the backward runs the layer again. Both give the same bits, because a layer's input
-/// is rounded to the compute dtype before anything is computed from it. Layers below the lowest that is trained have no
-/// backward, and share what the others have alone.
+/// layer's input alone, from which the backward runs the layer again. Both give the same bits on a CPU, because a
+/// layer's input is rounded to the compute dtype before anything is computed from it. Layers below the lowest that is
+/// trained have no backward, and share what the others have alone.
 class LayerStack {
  public:
   LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations);

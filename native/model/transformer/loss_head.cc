@@ -12,13 +12,9 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kRowUnit = 64;  // rows of logits are made in multiples of this
-
 /// Returns the length of the chunks that divide `rows`: of at most max_bytes, but at least kRowUnit rows.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t max_bytes) {
-  const std::int64_t most = std::max<std::int64_t>(1, max_bytes / row_bytes / kRowUnit) * kRowUnit;
-  const std::int64_t num_chunks = (rows + most - 1) / most, length = (rows + num_chunks - 1) / num_chunks;
-  return std::min(rows, (length + kRowUnit - 1) / kRowUnit * kRowUnit);
+  return part_rows(rows, std::max<std::int64_t>(1, max_bytes / row_bytes / kRowUnit) * kRowUnit);
 }
 
 Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {

@@ -8,6 +8,7 @@
 #include "kernels/common/backend.h"
 #include "model/common/rotations.h"
 #include "model/common/transit.h"
+#include "model/layers/linear_adapter.h"
 #include "model/layers/norm.h"
 #include "model/layers/token_embedding.h"
 #include "model/mlp/router_tally.h"
@@ -31,10 +32,9 @@ T* pointer_to(std::optional<T>& part) {
   return part ? &*part : nullptr;
 }
 
-Tensor room_for_dropped(const ModelContext& model, std::int64_t rows) {
-  const ModelConfig& c = model.config;
-  if (!c.adapter || c.adapter->dropout == 0) return {};
-  return model.tensor(rows, std::max({c.hidden_size, c.intermediate_size, c.query_size()}));
+std::int64_t max_rows_of(const Context& context, const TransformerOptions& options) {
+  const bool by_device = options.checkpoint_activations && options.max_rows_at_once == 0;
+  return by_device ? backend_of(context).max_rows_at_once : options.max_rows_at_once;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       local_rotations(local_rotations_of(context, config, pass_shape.length)),
       row_exchange(options.experts == nullptr
                        ? std::nullopt
-                       : std::optional<RowExchange>(std::in_place, context, *options.experts, config.num_experts)),
+                       : std::make_optional<RowExchange>(context, *options.experts, config.num_experts)),
       model{context,
             config,
             dtype,
@@ -102,7 +102,11 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
             options.weights,
             options.weight_gradients,
             FrozenParams(table.specs, options.frozen),
-            &dropped},
+            &dropped,
+            pointer_to(local_rotations),
+            true,
+            PackedWords::kFastest,
+            max_rows_of(context, options)},
       shape(pass_shape),
       head(model, shape),
       embedding(model, table),
@@ -118,9 +122,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       dropped(room_for_dropped(model, shape.rows())),
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
-      last_normed(model.tensor(shape.rows(), config.hidden_size)) {
-  model.local_rotations = pointer_to(local_rotations);
-}
+      last_normed(model.tensor(shape.rows(), config.hidden_size)) {}
 
 TrimmedLeaf Transformer::State::checked_leaf(const LeafInput& leaf) const {
   check_leaf(leaf, shape, model.config.vocab_size);
@@ -282,7 +284,7 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 // - 4·T·rotated() for rotations, twice with local ones;
 // - 4·M for positions;
 // - from the first backward on the embedding's work space;
-// - with dropout before adapters M·row(max(D, I, Q));
+// - with dropout before adapters the larger of M·row(max(D, Q)) and R·row(I);
 // - rows in transit to experts elsewhere;
 // - scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {

@@ -40,7 +40,8 @@ struct LeafResult {
 
 /// Execution options of a model.
 struct TransformerOptions {
-  /// Keep each layer's input only and run the layer again before its backward; the same bits.
+  /// Keep each layer's input only and run the layer again before its backward. The same bits; on a CUDA device only if
+  /// all rows are computed at once.
   bool checkpoint_activations = false;
   /// Use of weights; experts always have packed copies, for the few rows of each.
   WeightUse weights = WeightUse::kPackedCopies;
@@ -54,6 +55,9 @@ struct TransformerOptions {
   DType weight_gradients = DType::kF32;
   /// By parameter: it has no gradient. The backward ends at the lowest layer that has one. Empty: none is frozen.
   std::vector<bool> frozen = {};
+  /// The most rows that are computed at once (ModelContext), a multiple of 64; 0: all, or with checkpointed activations
+  /// the device's.
+  std::int64_t max_rows_at_once = 0;
 };
 
 /// A decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "kernels/attention/paged_attention.h"
-#include "model/transformer/decoder.h"
 #include "test/devices_here.h"
 #include "test/model/is_here.h"
 
@@ -50,14 +49,19 @@ void GoldenModel::fill_param(std::size_t param, float value) {
   model_.params_changed();
 }
 
+Decoder GoldenModel::decoder(const Context& ctx, const Decoder::Limits& limits) const {
+  Decoder decoder(ctx, golden_.model_config(), dtype_, limits);
+  decoder.bind_params(pointers_, quantized_.pointers());
+  decoder.params_changed();
+  return decoder;
+}
+
 std::vector<float> GoldenModel::last_logits() const {
   const std::vector<std::int32_t> tokens = golden_.integers("tokens");
   const std::int64_t length = golden_.integer("length");
   std::vector<std::int32_t> pages(static_cast<std::size_t>(length / kPageTokens + 1));
   std::iota(pages.begin(), pages.end(), 0);
-  Decoder decoder(ctx_, golden_.model_config(), dtype_, {length, 1, length, std::ssize(pages)});
-  decoder.bind_params(pointers_, quantized_.pointers());
-  decoder.params_changed();
+  Decoder decoder = this->decoder(ctx_, {length, 1, length, std::ssize(pages)});
   const SequenceRows text[] = {{std::span(tokens).first(static_cast<std::size_t>(length)), 0, pages, true}};
   const std::span<const float> logits = decoder.append(text).front().logits;
   return {logits.begin(), logits.end()};

@@ -4,6 +4,7 @@
 
 #include "core/device/buffer.h"
 #include "core/device/context.h"
+#include "model/transformer/decoder.h"
 #include "model/transformer/transformer.h"
 #include "test/golden/golden_file.h"
 #include "test/model/quantized_params.h"
@@ -24,6 +25,8 @@ class GoldenModel {
 
   /// Runs the pass with gradients of grad_factor · the file's grad_scale · loss_scale.
   GoldenPass run(float loss_scale = 1, float grad_factor = 1);
+  /// A decoder with the same parameters.
+  Decoder decoder(const Context& ctx, const Decoder::Limits& limits) const;
   /// Logits after the first sequence, which a decoder takes whole.
   std::vector<float> last_logits() const;
   /// The same pass with all elements of one parameter set to `value` from now on.

@@ -36,6 +36,22 @@ TEST_CASE("digests are equal after each step for 1, 2, 3, 4 and 5 ranks with 1 o
   }
 }
 
+// Attention's blocks of keys are many, and an MLP takes its rows in parts.
+TEST_CASE("long sequences: digests are equal for 1, 2 and 3 ranks, with recomputed activations or without") {
+  TinyJob job(DType::kBF16, best_cpu_isa(), kSanitized ? 4'200 : 16'384);
+  job.config.model.num_hidden_layers = 1;
+  job.config.model.hidden_size = 16;
+  job.config.model.intermediate_size = 40;
+  job.config.model.num_attention_heads = 2;
+  job.config.model.num_key_value_heads = 1;
+  job.config.model.head_dim = 8;
+  job.config.batch.global_batch_size = 3;
+  job.config.batch.micro_batch_size = 1;
+  const auto expected = job.digests_of_run(1, 2, 2);
+  job.config.activation_checkpointing = true;
+  for (const int world_size : {1, 2, 3}) CHECK(job.digests_of_run(world_size, 1, 2) == expected);
+}
+
 TEST_CASE("every instruction-set path of this machine keeps the promise") {
   for (const CpuIsa isa : available_isas()) {
     CAPTURE(name_of(isa));

@@ -17,7 +17,7 @@ using bench::SavedState;
 /// of sequences.
 class TinyJob : public bench::ThreadJob {
  public:
-  explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa());
+  explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa(), std::int64_t sequence_length = 17);
 
  private:
   TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences

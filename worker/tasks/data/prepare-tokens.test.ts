@@ -27,6 +27,35 @@ t.test('each byte becomes a token of one document, split every sequence_length',
   t.equal((await readdir(request.cache_dir)).length, 1);
 });
 
+t.test(
+  'sequences of 131,072 tokens: texts are split, and documents are whole in the order or by best fit',
+  async (t) => {
+    const length = 131_072;
+    const text = Buffer.alloc(2 * length + 5, 'long text ');
+    const split = await prepared(t, { uploaded: text });
+    const whole = await prepareTokens(split.objects, { ...split.request, sequence_length: length });
+    t.match(await read(whole.token_file), { header: { sequence_length: length }, sequences: [0, length] });
+
+    const documents = [100_000, 200_000, 31_000].map((bytes) => 'x'.repeat(bytes));
+    const lines = Buffer.from(
+      documents.map((document) => `${JSON.stringify({ text: document })}\n`).join(''),
+    );
+    const dataset = { format: 'jsonl', num_documents: documents.length } as const;
+    const { objects, request } = await prepared(t, { uploaded: lines, dataset });
+    for (const [packing, count] of [
+      ['whole', 3],
+      ['fit', 3],
+    ] as const) {
+      const data = { ...request.data, packing };
+      const { token_file } = await prepareTokens(objects, { ...request, data, sequence_length: length });
+      const { sequences, tokens } = await read(token_file);
+      const lengths = sequences.map((begin, i) => (sequences[i + 1] ?? tokens.length) - begin);
+      t.equal(sequences.length, count, `${packing}: ${lengths}`);
+      t.ok(Math.max(...lengths) <= length + 1, `${packing}: ${lengths}`);
+    }
+  },
+);
+
 t.test('the validation split copies its share of the sequences and removes them from training', async (t) => {
   const { objects, request } = await setup(t);
   const data = { ...request.data, validation_fraction: 0.1 };

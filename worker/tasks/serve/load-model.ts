@@ -15,10 +15,12 @@ import { TokenMasks } from './token-masks.js';
 
 /** Sequences that run at the same time; others wait. */
 const MAX_SEQUENCES = 32;
-/** Memory of the KV cache, unless the longest sequence needs more. */
+/** Memory of the KV cache, unless a sequence of CERTAIN_LENGTH needs more. */
 const CACHE_BYTES = 512 * 2 ** 20;
 /** Largest number of tokens in a sequence. */
-const MAX_LENGTH = 32_768;
+const MAX_LENGTH = 131_072;
+/** Tokens of a sequence that the KV cache holds whatever its memory. */
+const CERTAIN_LENGTH = 32_768;
 
 export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
 type Core = Pick<
@@ -174,7 +176,7 @@ function cacheTokens(model: Architecture, element: number): number {
   const bytesPerToken = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
   const numTokens = Math.floor(CACHE_BYTES / bytesPerToken);
-  return Math.max(longest, Math.min(numTokens, MAX_SEQUENCES * longest));
+  return Math.max(Math.min(longest, CERTAIN_LENGTH), Math.min(numTokens, MAX_SEQUENCES * longest));
 }
 
 async function concatenated(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {

@@ -61,14 +61,13 @@ void squares_of_rows(const Context& ctx, const AdaptedMatrix& m, const Floats& l
   });
 }
 
-/// Calls add(first_row, num_rows, sums) for chunks of rows in parallel, and adds up their sums (cols) in order.
+/// Calls add(first_row, num_rows, sums) for chunks of rows in parallel, and adds their sums (cols) to `sums` in order.
 template <class Add>
 void sum_over_rows(const Context& ctx, std::int64_t num_rows, std::span<float> sums, const Add& add) {
   const auto cols = std::ssize(sums);
   Floats partial(static_cast<std::size_t>(num_row_chunks(num_rows) * cols));
   for_row_chunks(ctx, num_rows,
                  [&](std::int64_t row, std::int64_t rows) { add(row, rows, partial.data() + row / kRowChunk * cols); });
-  std::ranges::fill(sums, 0.0F);
   const auto add_up = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   for (std::int64_t chunk = 0; chunk < num_row_chunks(num_rows); ++chunk)
     add_up(sums.data(), partial.data() + chunk * cols, cols, DType::kF32);
@@ -78,6 +77,7 @@ void sum_over_rows(const Context& ctx, std::int64_t num_rows, std::span<float> s
 void squares_of_columns(const Context& ctx, const AdaptedMatrix& m, const Floats& left, const Floats& right,
                         std::span<float> sums) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, adapted_column_squares);
+  std::ranges::fill(sums, 0.0F);
   sum_over_rows(ctx, m.weight.rows, sums, [&](std::int64_t row, std::int64_t rows, float* of_chunk) {
     AdaptedSquaresArgs chunk = squares_from(m, left, right, row, rows);
     chunk.sums = of_chunk;
@@ -131,11 +131,12 @@ void scale_columns(const Context& ctx, const ColumnScaling& args) {
 void magnitude_gradient(const Context& ctx, const MagnitudeGradient& args) {
   require(args.row_range == nullptr, "invalid_argument", "magnitude_gradient: a CPU knows how many rows there are");
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row_product);
+  if (args.begins) std::ranges::fill(args.gradient, 0.0F);
   sum_over_rows(ctx, args.dy.rows, args.gradient, [&](std::int64_t row, std::int64_t rows, float* sums) {
     for (std::int64_t i = row; i < row + rows; ++i)
       add(sums, args.dy.at(i, 0), args.z.at(i, 0), args.dy.cols, args.dy.dtype);
   });
-  for (std::size_t n = 0; n < args.gradient.size(); ++n) args.gradient[n] *= args.inverses[n];
+  for (std::size_t n = 0; args.ends && n < args.gradient.size(); ++n) args.gradient[n] *= args.inverses[n];
 }
 
 }  // namespace zerofleet::cpu

@@ -5,6 +5,7 @@
 #include "kernels/adapter/magnitude.h"
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/common/cuda/row_team.cuh"
+#include "kernels/elementwise/cuda/add_sums.cuh"
 
 namespace zerofleet::cuda {
 namespace {
@@ -172,6 +173,11 @@ void scale_columns(const Context& ctx, const ColumnScaling& args) {
 }
 
 void magnitude_gradient(const Context& ctx, const MagnitudeGradient& args) {
+  if (!args.begins) {
+    return add_sums(ctx, args.gradient, [&](std::span<float> sums) {
+      cuda::magnitude_gradient(ctx, {args.dy, args.z, args.inverses, sums, args.row_range});
+    });
+  }
   with_element(args.dy.dtype, [&]<class T>(T*) {
     column_sums(ctx, "magnitude_gradient",
                 MagnitudeTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.z), args.inverses.data(), {args.row_range}},

@@ -66,6 +66,7 @@ constexpr Backend make_table() {
   table.max_logits_bytes = std::int64_t{16}
                            << 20;  // few, so that they stay in the caches from their product to their softmax
   table.max_logit_gradient_bytes = std::int64_t{64} << 20;
+  table.max_rows_at_once = 2048;
   return table;
 }
 

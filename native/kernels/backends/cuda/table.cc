@@ -71,6 +71,7 @@ constexpr Backend make_table() {
   // of rows after the first reads and writes. So chunks are as long as memory allows, and have one product of each
   // kind.
   table.max_logits_bytes = std::int64_t{1} << 30;
+  table.max_rows_at_once = 16384;
   return table;
 }
 

@@ -17,7 +17,7 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
     chunk.adds = rule.adds;
     chunk.x = rows_from(x, row);
     chunk.y = rows_from(y, row);
-    chunk.first_element = static_cast<std::uint64_t>(row * x.cols);
+    chunk.first_element = rule.first_element + static_cast<std::uint64_t>(row * x.cols);
     chunk.elements_per_row = static_cast<std::uint64_t>(x.cols);
     chunk.rows = rows;
     chunk.cols = x.cols;

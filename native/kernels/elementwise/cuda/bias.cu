@@ -2,6 +2,7 @@
 #include "core/device/context.h"
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/elementwise/bias.h"
+#include "kernels/elementwise/cuda/add_sums.cuh"
 
 namespace zerofleet::cuda {
 namespace {
@@ -19,7 +20,9 @@ struct BiasTerm {
 
 }  // namespace
 
-void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias) {
+void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias, bool accumulate) {
+  const auto sum_into = [&](std::span<float> sums) { cuda::bias_gradient(ctx, dy, sums, false); };
+  if (accumulate) return add_sums(ctx, dbias, sum_into);
   with_element(dy.dtype, [&]<class T>(T*) {
     column_sums(ctx, "bias_gradient", BiasTerm<T>{rows_of<T>(dy)},
                 {dy.rows, dy.cols, rows_aligned_for<kColumnWidth>(dy)}, {dbias.data()});

@@ -46,7 +46,8 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const DropoutA
   std::array<std::uint32_t, kWords> draws[kNeighbours] = {};
   if (a.rule.dropped_below > 0) {
 #pragma unroll
-    for (int k = 0; k < kNeighbours; ++k) draws[k] = dropout_draws(a.rule, static_cast<std::uint64_t>(first + k));
+    for (int k = 0; k < kNeighbours; ++k)
+      draws[k] = dropout_draws(a.rule, a.rule.first_element + static_cast<std::uint64_t>(first + k));
   }
   const auto factor = [&](int word, int k) { return draws[k][word] < a.rule.dropped_below ? 0.0F : a.rule.scale; };
 #pragma unroll

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -144,7 +145,19 @@ DEVICE_TEST_CASE("scale_columns and magnitude_gradient, over all rows or a range
         CHECK(relative_error(y, expected) < tolerance(dtype));
         CHECK(relative_error(row_of(gradient), sums) < 2e-6);
       }
+      SharedValues<float> whole(gradient.size()), in_parts(gradient.size());
+      const std::int64_t first = std::min<std::int64_t>(64, rows), rest = rows - first;
+      magnitude_gradient(ctx, {x.view(), before.view(), factors, whole});
+      magnitude_gradient(ctx, {x.view().first_rows(first), before.view().first_rows(first), factors, in_parts, nullptr,
+                               true, rest == 0});
+      if (rest > 0) {
+        magnitude_gradient(ctx, {x.view().row_slice(first, rest), before.view().row_slice(first, rest), factors,
+                                 in_parts, nullptr, false, true});
+      }
+      synchronize(ctx);
+      for (std::size_t n = 0; n < whole.size(); ++n) CHECK(in_parts[n] == doctest::Approx(whole[n]).epsilon(1e-4));
       if (is_device) continue;
+      CHECK(in_parts == whole);
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);
         SharedValues<float> again(gradient.size());

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "core/error.h"
@@ -22,7 +23,14 @@ DEVICE_TEST_CASE("bias_gradient sums the rows, to the same bits with one, two an
       Table expected(1, std::vector<double>(static_cast<std::size_t>(cols)));
       for (const auto& row : table_of(dy)) expected = added(expected, {row});
       CHECK(relative_error(row_of(dbias), expected) < 2e-6);
+      SharedValues<float> in_parts(dbias.size());
+      const std::int64_t first = std::min<std::int64_t>(64, rows);
+      bias_gradient(ctx, dy.view().first_rows(first), in_parts);
+      if (first < rows) bias_gradient(ctx, dy.view().row_slice(first, rows - first), in_parts, true);
+      synchronize(ctx);
+      CHECK(relative_error(row_of(in_parts), expected) < 2e-6);
       if (ctx.device.kind != DeviceKind::kCpu) continue;
+      CHECK(in_parts == dbias);
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);
         SharedValues<float> again(dbias.size());

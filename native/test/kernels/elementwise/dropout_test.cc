@@ -55,6 +55,15 @@ DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its
       }
       CHECK(y == expected);
       CHECK(table_of(overwritten) == table_of(y));
+      if (rows > 64) {
+        HostMatrix in_parts(dtype, rows, cols, gap);
+        DropoutKey key = kKey;
+        dropout(ctx, key, 0.25, x.view().first_rows(64), in_parts.view().first_rows(64));
+        key.first_row = 64;
+        dropout(ctx, key, 0.25, x.view().row_slice(64, rows - 64), in_parts.view().row_slice(64, rows - 64));
+        synchronize(ctx);
+        CHECK(in_parts == expected);
+      }
       HostMatrix sums = x;
       add_dropout(ctx, kKey, 0.25, x.view(), sums.view());
       synchronize(ctx);

@@ -99,11 +99,14 @@ struct Formulas {
   /// Values per row or column of a norm: rstd and weight, with LayerNorm mean and bias too.
   static std::int64_t norm_values(const ModelConfig& c) { return c.norm == NormType::kRms ? 1 : 2; }
 
-  /// Rows of qkv, attended, the MLP's inner values and the output of its function.
-  std::int64_t wide_rows(const ModelConfig& c) const {
+  /// Rows of the MLP's inner values and of the output of its function.
+  std::int64_t inner_rows(const ModelConfig& c) const {
     const std::int64_t i = c.intermediate_size;
-    return row(c.qkv_size()) + row(c.query_size()) + row(c.gated_mlp() ? 2 * i : i) + row(i);
+    return row(c.gated_mlp() ? 2 * i : i) + row(i);
   }
+
+  /// Rows of qkv and attended.
+  std::int64_t attention_rows(const ModelConfig& c) const { return row(c.qkv_size()) + row(c.query_size()); }
 
   /// Norms of the stream and of what is added to it, in one layer.
   static std::int64_t num_norms(const ModelConfig& c) {
@@ -119,29 +122,29 @@ struct Formulas {
            ParamTable(c).layers[0].mlp_output_norm;
   }
 
-  /// Bytes that one layer keeps beside its input.
-  std::int64_t kept(const ModelConfig& c, std::int64_t m) const {
+  /// Bytes that one layer keeps beside its input; r rows are computed at once.
+  std::int64_t kept(const ModelConfig& c, std::int64_t m, std::int64_t r) const {
     const std::int64_t heads = c.num_attention_heads, d = c.hidden_size, norms = num_norms(c);
     const std::int64_t qk_norms = c.query_size() / c.query_norm_size() + c.key_value_size() / c.key_norm_size();
     const std::int64_t qk_norm = row(c.query_size() + c.key_value_size()) + 4 * qk_norms;
-    return m * ((1 + norms) * row(d) + wide_rows(c)) + 4 * m * (norms * norm_values(c) + heads) +
-           (c.qk_norm ? m * qk_norm : 0);
+    return m * ((1 + norms) * row(d) + attention_rows(c)) + r * inner_rows(c) +
+           4 * m * (norms * norm_values(c) + heads) + (c.qk_norm ? m * qk_norm : 0);
   }
 
-  std::int64_t operands(const ModelConfig& c, std::int64_t m) const {
+  std::int64_t operands(const ModelConfig& c, std::int64_t r) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size();
-    if (c.naming != "gpt2") return packed(m, d) + packed(m, q) + packed(m, i);
-    return packed(m, c.qkv_size()) + packed(m, d) + (i == c.qkv_size() ? 0 : packed(m, i)) + packed(m, d);
+    if (c.naming != "gpt2") return packed(r, d) + packed(r, q) + packed(r, i);
+    return packed(r, c.qkv_size()) + packed(r, d) + (i == c.qkv_size() ? 0 : packed(r, i)) + packed(r, d);
   }
 
-  std::int64_t work(const ModelConfig& c, std::int64_t m) const {
+  std::int64_t work(const ModelConfig& c, std::int64_t m, std::int64_t r) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), width = c.gated_mlp() ? 2 : 1;
     const std::int64_t biases =
         (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
     const std::int64_t params = d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d +
                                 (c.qk_norm ? c.query_norm_size() + c.key_norm_size() : 0);
-    const std::int64_t gradients = wide_rows(c) - (c.gated_mlp() ? 0 : row(i));  // GELU's is in place
-    return m * ((changes_outputs(c) ? 3 : 2) * row(d) + gradients) + operands(c, m) + 4 * params;
+    const std::int64_t inner = inner_rows(c) - (c.gated_mlp() ? 0 : row(i));  // GELU's is in place
+    return m * ((changes_outputs(c) ? 3 : 2) * row(d) + attention_rows(c)) + r * inner + operands(c, r) + 4 * params;
   }
 
   std::int64_t activations(const Shape& shape, bool checkpointing) const {
@@ -150,8 +153,10 @@ struct Formulas {
     const std::int64_t positions = c.positions == PositionType::kRope
                                        ? (c.has_local_rope() ? 8 : 4) * shape.length * c.rotated()
                                        : 4 * c.max_position_embeddings * d;
-    return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
-           4 * m * (norm_values(c) + 1) + positions + 4 * c.vocab_size * d +
+    const std::int64_t parts = checkpointing ? (m + 2047) / 2048 : 1,
+                       r = std::min(m, rounded_up((m + parts - 1) / parts, 64));
+    return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m, r) + work(c, m, r) + head(c, m) +
+           3 * m * row(d) + 4 * m * (norm_values(c) + 1) + positions + 4 * c.vocab_size * d +
            scratch(c, shape.batch, shape.length, shape.threads);
   }
 };
@@ -186,6 +191,7 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
       {config_of(8, 16, 2, 1, 4, 280'000), 2, 35, 1},  // gradients of logits in two chunks, the second shorter
       {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // one head for three threads
       {config_of(16, 32, 4, 2, 160, 100), 2, 700, 2},  // the work space of attention is the larger one
+      {config_of(24, 40, 4, 2, 6, 50), 3, 900, 1},     // rows of an MLP in parts
   };
   for (const auto& [name, config] : family_configs()) {
     if (config.num_experts == 0) shapes.push_back({config, 2, 19, 2});
