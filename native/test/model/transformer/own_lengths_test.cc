@@ -9,6 +9,7 @@
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
 #include "test/model/family_configs.h"
+#include "test/model/golden_model.h"
 #include "test/model/random_model.h"
 
 using namespace zerofleet;

@@ -295,5 +295,5 @@ TEST_CASE("session: configurations that cannot be are refused") {
   CHECK(code_with([](TrainerConfig& c) { c.precision = DType::kF16; }) == "invalid_argument");
   CHECK(code_with([](TrainerConfig& c) { c.model.attention_dropout = 0.1; }) == "invalid_argument");
   CHECK(code_with([](TrainerConfig& c) { c.optimizer.type = OptimizerType::kLion; }) == "invalid_argument");
-  CHECK(code_with([](TrainerConfig& c) { c.optimizer.ema_decay = 0.9; }) == "invalid_argument");
+  CHECK(code_with([](TrainerConfig& c) { c.optimizer.ema.decay = 0.9; }) == "invalid_argument");
 }
