@@ -10,6 +10,8 @@ import { previewData } from '../contents/preview-data.js';
 import { readCsv } from '../contents/rows/read-csv.js';
 import { planParquet, readParquet } from '../contents/rows/read-parquet.js';
 import { findTensor, listTensors } from '../tensors/find-tensor.js';
+import { readTinkerJson, readTinkerPass } from '../tinker/read-call.js';
+import { writeTinkerResult } from '../tinker/write-result.js';
 import { estimateMemory } from './estimate-memory.js';
 
 export const tasks = {
@@ -23,6 +25,9 @@ export const tasks = {
   findTensor,
   estimateMemory,
   readCall,
+  readTinkerPass,
+  readTinkerJson,
+  writeTinkerResult,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };
