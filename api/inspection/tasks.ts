@@ -4,14 +4,14 @@
  */
 import { parseChatTemplate } from '../../formats/encoding/parsed-template.js';
 import { readCall } from '../calls/read-call.js';
+import { readTinkerJson, readTinkerPass } from '../calls/tinker/read-call.js';
+import { writeTinkerResult } from '../calls/tinker/write-result.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';
 import { readCsv } from '../contents/rows/read-csv.js';
 import { planParquet, readParquet } from '../contents/rows/read-parquet.js';
 import { findTensor, listTensors } from '../tensors/find-tensor.js';
-import { readTinkerJson, readTinkerPass } from '../tinker/read-call.js';
-import { writeTinkerResult } from '../tinker/write-result.js';
 import { estimateMemory } from './estimate-memory.js';
 
 export const tasks = {

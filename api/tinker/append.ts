@@ -3,7 +3,7 @@ import { type Job, ZerofleetError } from '../../contracts/index.js';
 import { callNumberKey } from '../../formats/checkpoint/layout.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { countersOf, storeCall } from '../calls/session.js';
+import { countersOf, storeCall } from '../jobs/session-calls.js';
 
 /** Key of the number of the last call that changed the weights. */
 const CHANGED = 'weights-changed';

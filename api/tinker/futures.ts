@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import { type CallResult, ZerofleetError } from '../../contracts/index.js';
 import { callResultKey } from '../../formats/checkpoint/layout.js';
 import { Type } from '../../platform/schema.js';
-import { waitAnswered } from '../calls/session.js';
+import { waitAnswered } from '../jobs/session-calls.js';
 import { parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
 import { type Pending, parseRequestId, pathOf, samplerId } from './names.js';

@@ -1,6 +1,6 @@
 /**
- * Tinker's API, translated. A model is a session (api/calls), and each request is an operation of this server's own API
- * in another form. docs/tinker.md lists what is supported; all else is refused by name.
+ * Tinker's API, translated. A model is a session (api/jobs/session-calls.ts). Each request is an operation of this
+ * server's own API in another form. docs/tinker.md lists what is supported; all else is refused by name.
  */
 import type { FastifyInstance } from 'fastify';
 import { onClosed } from '../http/long-request.js';

@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import { type Call, isFinal, type Job } from '../../contracts/index.js';
 import { typeOfCall } from '../../formats/calls/call-log.js';
 import { type Static, Type } from '../../platform/schema.js';
-import { countersOf, findSession, requireCall } from '../calls/session.js';
+import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';

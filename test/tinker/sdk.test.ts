@@ -1,4 +1,4 @@
-/** A program as it is written for Tinker's API, with their package for Python; its URL and its key are those of a stack. */
+/** A program for Tinker's API, with its official package; the URL and the key are those of a stack. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

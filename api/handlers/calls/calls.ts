@@ -5,7 +5,7 @@ import { readCallResult, typeOfCall } from '../../../formats/calls/call-log.js';
 import { callKey, callResultKey } from '../../../formats/checkpoint/layout.js';
 import type { CallCounters } from '../../../state/index.js';
 import type { StoredText } from '../../calls/append-call.js';
-import { countersOf, findSession, requireCall, storeCall, waitAnswered } from '../../calls/session.js';
+import { countersOf, findSession, requireCall, storeCall, waitAnswered } from '../../jobs/session-calls.js';
 import type { OperationHandler } from '../types.js';
 
 const PAGE = 20;

@@ -4,9 +4,9 @@ import { isFinal, type Job, ZerofleetError } from '../../contracts/index.js';
 import { type CallCounters, callCounters } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { requireStorage } from '../access/storage-quota.js';
+import { appendCall, type StoredText } from '../calls/append-call.js';
 import { onClosed } from '../http/long-request.js';
-import { resumeJob } from '../jobs/changes/control-job.js';
-import { appendCall, type StoredText } from './append-call.js';
+import { resumeJob } from './changes/control-job.js';
 
 /** Calls of a session that may wait for their results. */
 const MAX_PENDING = 64;

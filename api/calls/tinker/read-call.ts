@@ -1,6 +1,6 @@
 /** Tasks that translate requests with many numbers to calls, in a thread. */
-import { type Call, ZerofleetError } from '../../contracts/index.js';
-import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
+import { type Call, ZerofleetError } from '../../../contracts/index.js';
+import { type JsonLimits, jsonExcess } from '../../../platform/json-limits.js';
 import { type Datum, DTYPE, decodePass, type PassMessage, type Tensor } from './wire.js';
 
 type PassCall = Extract<Call, { rows: unknown }>;
@@ -8,7 +8,7 @@ type Row = PassCall['rows'][number];
 type Loss = PassCall['loss'];
 
 /** A call and where it belongs. */
-export interface ReadPass {
+interface ReadPass {
   model_id: string;
   seq_id: number;
   /** JSON of the call. */

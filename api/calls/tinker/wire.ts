@@ -1,4 +1,4 @@
-/** The protobuf messages of Tinker's API (package `tinker_public`), with the fields that this server reads and writes. */
+/** Tinker's messages in protobuf (package `tinker_public`), with the fields that this server reads and writes. */
 import protobuf from 'protobufjs/light.js';
 
 const map = (type: string, id: number) => ({ keyType: 'string', type, id });
@@ -79,7 +79,7 @@ export interface PassMessage {
   forward_only: boolean;
 }
 
-export interface PassOutput {
+interface PassOutput {
   loss_fn_output_type: string;
   loss_fn_outputs: { type_tag: string; fields: Record<string, Tensors>; num_datums: number }[];
   metrics: Record<string, number>;

@@ -1,5 +1,5 @@
 /** Tasks that translate results with many numbers to protobuf, in a thread. */
-import type { CallResult } from '../../contracts/index.js';
+import type { CallResult } from '../../../contracts/index.js';
 import { DTYPE, encodePassOutput, encodeSamples, STOP_REASON, type Tensors } from './wire.js';
 
 type Result = Exclude<CallResult, { error: unknown }>;
@@ -14,7 +14,7 @@ interface StoredResult {
 }
 
 /** A message in protobuf, or a small result. */
-export type WrittenResult = { protobuf: Uint8Array } | { result: CallResult };
+type WrittenResult = { protobuf: Uint8Array } | { result: CallResult };
 
 export function writeTinkerResult({ stored, prompt }: StoredResult): WrittenResult {
   const result = parsed(stored);
