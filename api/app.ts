@@ -24,6 +24,7 @@ import protection from './plugins/protection.js';
 import reference from './plugins/reference.js';
 import services from './plugins/services.js';
 import type { ApiServices } from './services.js';
+import tinker from './tinker/plugin.js';
 
 type Parts = 'store' | 'objects' | 'samples' | 'exports' | 'edits' | 'addresses' | 'trackers' | 'sources';
 
@@ -108,6 +109,7 @@ export function buildApp({
   app.register(idempotency);
   app.register(contract);
   app.register(openai);
+  app.register(tinker);
   app.register(oidcPlugin);
   app.register(consolePlugin);
   app.register(reference);

@@ -107,7 +107,7 @@ export async function authenticate(credentials: Credentials, request: FastifyReq
  * only.
  */
 async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
-  const { authorization } = request.headers;
+  const { authorization = translatedKey(request) } = request.headers;
   const { isTranslated = false } = request.routeOptions.config;
   const token = authorization === undefined && !isTranslated ? sessionToken(request) : undefined;
   if (token === undefined)
@@ -115,6 +115,12 @@ async function findCaller(credentials: Credentials, request: FastifyRequest): Pr
   const session = await credentials.findSession(token);
   if (session === null) throw new ZerofleetError('unauthenticated', 'the session has ended; sign in again');
   return { principal: session.principal, session: { ...session, token } };
+}
+
+/** Tinker's clients send the key in a header of their own, and accept only keys that begin with `tml-`. */
+function translatedKey({ headers, routeOptions }: FastifyRequest): string | undefined {
+  const key = routeOptions.config.isTranslated ? headers['x-api-key'] : undefined;
+  return typeof key === 'string' ? `Bearer ${key.replace(/^tml-/, '')}` : undefined;
 }
 
 function secretOf(authorization: string | undefined): string {

@@ -4,6 +4,8 @@
  */
 import { parseChatTemplate } from '../../formats/encoding/parsed-template.js';
 import { readCall } from '../calls/read-call.js';
+import { readTinkerJson, readTinkerPass } from '../calls/tinker/read-call.js';
+import { writeTinkerResult } from '../calls/tinker/write-result.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';
@@ -23,6 +25,9 @@ export const tasks = {
   findTensor,
   estimateMemory,
   readCall,
+  readTinkerPass,
+  readTinkerJson,
+  writeTinkerResult,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };

@@ -15,9 +15,9 @@ import { uploadRoutes } from './uploads/routes.js';
 const PREFIX = '/openai';
 const TRANSLATED = { isTranslated: true };
 
-/** True if a path belongs to the translated API, also where no route has it. */
+/** True if a path belongs to a translated API, also where no route has it. */
 export function isTranslatedPath(url: string): boolean {
-  return url.startsWith(`${PREFIX}/`);
+  return /^\/(openai|tinker)\//.test(url);
 }
 
 export default async function openai(app: FastifyInstance): Promise<void> {

@@ -76,6 +76,11 @@ export function callResultsPrefix(jobId: string): string {
   return `${jobKey(jobId)}/results/`;
 }
 
+/** Returns the key of the number that a call of a client has, which the client names by a key of its own. */
+export function callNumberKey(jobId: string, key: string): string {
+  return `${jobKey(jobId)}/call-numbers/${key}`;
+}
+
 export function callKey(jobId: string, number: number): string {
   return `${callsPrefix(jobId)}${callFile(number)}`;
 }

@@ -1,0 +1,212 @@
+/** Models that are trained: each is a session, and `model_id` is the id of its job. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { forkDocument, modelFrom } from '../../clients/typescript/fork-document.js';
+import type { Checkpoint, Job, JobSpec, Page } from '../../contracts/index.js';
+import { readCallResult } from '../../formats/calls/call-log.js';
+import { type Static, Type } from '../../platform/schema.js';
+import { checkpointNotFound, findCheckpoint, notFound } from '../access/found.js';
+import { requireOperation } from '../http/authenticate.js';
+import { createJob } from '../jobs/changes/create-job.js';
+import { findSession, waitAnswered } from '../jobs/session-calls.js';
+import { isId } from '../openai/ids.js';
+import { findBase } from '../openai/models.js';
+import { nullable, parserOf } from '../openai/pages.js';
+import { continueAs, routeAs } from '../openai/route-as.js';
+import { appendKeyed } from './append.js';
+import { requestId, type Weights } from './names.js';
+
+const LABELS = { base: 'tinker/base_model', model: 'tinker/model' } as const;
+/** The scale of an adapter is `alpha / rank` with the alpha of the hosted API. */
+const ALPHA = 32;
+/** Rows of a call; a client sends more rows as several calls of one step. */
+export const MAX_ROWS = 64;
+const ATTENTION = ['q_proj', 'k_proj', 'v_proj', 'o_proj'];
+const MLP = ['gate_proj', 'up_proj', 'down_proj'];
+/** Time for which a saved state may still be pending when it is used. */
+const SAVE_SECONDS = 30;
+
+const Metadata = nullable(Type.Record(Type.String(), Type.Unsafe<unknown>()));
+const CreateModel = Type.Object({
+  session_id: Type.String({ maxLength: 64 }),
+  model_seq_id: Type.Integer({ minimum: 0 }),
+  base_model: Type.String({ minLength: 1, maxLength: 256 }),
+  user_metadata: Metadata,
+  lora_config: nullable(
+    Type.Object({
+      rank: Type.Integer({ minimum: 1 }),
+      seed: nullable(Type.Integer({ minimum: 0 })),
+      train_unembed: Type.Optional(Type.Boolean()),
+      train_mlp: Type.Optional(Type.Boolean()),
+      train_attn: Type.Optional(Type.Boolean()),
+    }),
+  ),
+});
+type CreateModel = Static<typeof CreateModel>;
+const parseCreate = parserOf(CreateModel);
+const parseModel = parserOf(Type.Object({ model_id: Type.String() }));
+
+export async function modelRoutes(app: FastifyInstance): Promise<void> {
+  app.post('/create_model', routeAs(app, 'createJob'), async (request, reply) => {
+    const body = parseCreate(request.body);
+    const { base_model, lora_config, user_metadata } = body;
+    const base = await baseOf(request, base_model);
+    const document = sessionOf(base, {
+      labels: { ...labelsOf(user_metadata), [LABELS.base]: base_model },
+      ...(lora_config && { lora: lora_config }),
+    });
+    const key = `${body.session_id}:train:${body.model_seq_id}`;
+    const jobId = await createSession(request, reply, { document, key });
+    return { request_id: requestId({ job_id: jobId, number: 0, kind: 'model' }), model_id: jobId };
+  });
+
+  app.post('/get_info', routeAs(app, 'getJob'), async (request) => {
+    const job = await findModel(request, parseModel(request.body).model_id);
+    continueAs(request, 'getJob', { job_id: job.id });
+    const { adapter } = job.spec.train;
+    const name = job.labels[LABELS.base] ?? job.spec.model.preset ?? job.id;
+    return {
+      type: 'get_info',
+      model_id: job.id,
+      model_name: name,
+      model_data: { arch: job.spec.model.config.model_type, model_name: name },
+      is_lora: adapter !== undefined,
+      lora_rank: adapter?.rank ?? null,
+    };
+  });
+
+  app.post('/unload_model', routeAs(app, 'putCall'), async (request) => {
+    const body = request.body as Buffer;
+    const { model_id } = parseModel(
+      await app.services.inspector.run('readTinkerJson', { body }, { owner: request.records.project }),
+    );
+    const job = await findModel(request, model_id);
+    continueAs(request, 'putCall', { job_id: job.id });
+    const number = await appendKeyed(request, {
+      job,
+      key: 'unload',
+      body: Buffer.from(JSON.stringify({ type: 'finish' })),
+    });
+    return { request_id: requestId({ job_id: job.id, number, kind: 'unload' }), model_id };
+  });
+}
+
+type Base = Pick<JobSpec, 'model'> & { sequence_length: number; hasAdapter: boolean };
+type Lora = NonNullable<CreateModel['lora_config']>;
+
+const PRESETS = ['llama-tiny', 'llama-small', 'gpt2', 'mixtral-tiny'] as const;
+const PRESET_LENGTH = 512;
+
+/** Finds a base model: a preset, an uploaded model, or what a job trained. @throws Refusal; ZerofleetError */
+async function baseOf(request: FastifyRequest, name: string): Promise<Base> {
+  const preset = PRESETS.find((each) => each === name);
+  if (preset === undefined) return findBase(request, name);
+  return { model: { preset }, sequence_length: PRESET_LENGTH, hasAdapter: false };
+}
+
+function sessionOf(
+  { model, sequence_length, hasAdapter }: Base,
+  { labels, lora }: { labels: Record<string, string>; lora?: Lora },
+): JobSpec {
+  const seed = lora?.seed;
+  return {
+    name: 'tinker',
+    labels,
+    model,
+    data: {},
+    train: {
+      session: {},
+      sequence_length,
+      global_batch_size: MAX_ROWS,
+      ...(lora !== undefined && !hasAdapter && { adapter: adapterOf(lora) }),
+      ...(typeof seed === 'number' && { seed }),
+    },
+  };
+}
+
+function adapterOf({ rank, train_mlp = true, train_attn = true }: Lora) {
+  const modules = [...(train_attn ? ATTENTION : []), ...(train_mlp ? MLP : [])];
+  return { rank, alpha: ALPHA, target_modules: train_attn && train_mlp ? ('all-linear' as const) : modules };
+}
+
+function labelsOf(metadata: CreateModel['user_metadata']): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, String(value)]));
+}
+
+/** Creates a session, or finds the one that the same request has created. Returns the id of its job. */
+async function createSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { document, key }: { document: JobSpec; key: string },
+): Promise<string> {
+  continueAs(request, 'createJob', {});
+  request.headers['idempotency-key'] = `tinker:${key}`;
+  const schemaErrors = request.server.services.contract.jobSpecErrors(document);
+  return (await createJob(request, reply, { document, schemaErrors })).job.id;
+}
+
+/** Creates a session of a base model that only samples. */
+export async function createBaseSampler(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { name, key }: { name: string; key: string },
+): Promise<Weights> {
+  const labels = { [LABELS.base]: name };
+  const document = sessionOf(await baseOf(request, name), { labels });
+  return { job_id: await createSession(request, reply, { document, key }), number: 0 };
+}
+
+interface Fork {
+  checkpoint: Checkpoint;
+  key: string;
+  /** Name that the client gives the model. */
+  model_id?: string;
+  restore?: 'continue' | 'weights';
+}
+
+/** Creates a session that begins with the state of a checkpoint. Returns the id of its job. */
+export async function forkSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { checkpoint, key, model_id, restore = 'continue' }: Fork,
+): Promise<string> {
+  const { spec, labels } = await findSession(request, checkpoint.job_id);
+  const fork = forkDocument(spec, checkpoint, {}) as JobSpec;
+  const document: JobSpec = {
+    ...fork,
+    model: modelFrom(spec.model, checkpoint.id, restore),
+    labels: {
+      [LABELS.base]: labels[LABELS.base] ?? checkpoint.job_id,
+      ...(model_id && { [LABELS.model]: model_id }),
+    },
+  };
+  return createSession(request, reply, { document, key });
+}
+
+/** Finds the checkpoint that a call has saved. @throws ZerofleetError `checkpoint_not_found` */
+export async function checkpointOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { job_id, number }: Weights,
+): Promise<Checkpoint> {
+  requireOperation(request, 'getCheckpoint');
+  await findSession(request, job_id);
+  const { objects } = request.server.services;
+  if (number > 0 && (await waitAnswered(request, reply, { job_id, number, seconds: SAVE_SECONDS }))) {
+    const result = await readCallResult(objects, job_id, number);
+    if ('checkpoint' in result) return findCheckpoint(request.records, result.checkpoint);
+  }
+  throw checkpointNotFound(`call ${number} of ${job_id} has saved no state`);
+}
+
+/** Finds the session of a model, by the id of its job or by the name that the client gave it. @throws ZerofleetError */
+export async function findModel(request: FastifyRequest, id: string): Promise<Job> {
+  if (isId('job', id)) return findSession(request, id);
+  for (let after: string | null = null; ; ) {
+    const label = [`${LABELS.model}=${id}`];
+    const page: Page<Job> = await request.records.listJobs({ label, ...(after !== null && { after }) });
+    const [job] = page.data;
+    if (job !== undefined) return job;
+    if (page.next_cursor === null) throw notFound('model', id);
+    after = page.next_cursor;
+  }
+}

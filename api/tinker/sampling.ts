@@ -1,0 +1,169 @@
+/** Samples from the weights of a session. */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ulid } from 'ulid';
+import { type Call, isFinal, type Job } from '../../contracts/index.js';
+import { typeOfCall } from '../../formats/calls/call-log.js';
+import { type Static, Type } from '../../platform/schema.js';
+import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
+import { notSupported, Refusal } from '../openai/errors.js';
+import { nullable, parserOf } from '../openai/pages.js';
+import { continueAs, routeAs } from '../openai/route-as.js';
+import { appendKeyed, hasChanged } from './append.js';
+import { checkpointOf, createBaseSampler, forkSession } from './models.js';
+import { parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
+
+const parseSession = parserOf(
+  Type.Object({
+    session_id: Type.String({ maxLength: 64 }),
+    sampling_session_seq_id: Type.Integer({ minimum: 0 }),
+    base_model: nullable(Type.String({ minLength: 1, maxLength: 256 })),
+    model_path: nullable(Type.String()),
+  }),
+);
+
+const Sample = Type.Object({
+  num_samples: Type.Optional(Type.Integer()),
+  prompt: Type.Object({
+    chunks: Type.Array(
+      Type.Object({
+        type: Type.Optional(Type.String()),
+        tokens: Type.Optional(Type.Array(Type.Integer())),
+      }),
+    ),
+  }),
+  sampling_params: Type.Object({
+    max_tokens: nullable(Type.Integer()),
+    seed: nullable(Type.Integer({ minimum: 0 })),
+    stop: Type.Optional(Type.Unsafe<unknown>()),
+    temperature: Type.Optional(Type.Number()),
+    top_k: Type.Optional(Type.Integer()),
+    top_p: Type.Optional(Type.Number()),
+  }),
+  base_model: nullable(Type.String()),
+  model_path: nullable(Type.String()),
+  sampling_session_id: nullable(Type.String()),
+  seq_id: nullable(Type.Integer({ minimum: 0 })),
+  prompt_logprobs: nullable(Type.Boolean()),
+  topk_prompt_logprobs: Type.Optional(Type.Integer()),
+});
+type SampleBody = Static<typeof Sample>;
+const parseSample = parserOf(Sample);
+
+export async function samplingRoutes(app: FastifyInstance): Promise<void> {
+  const { inspector } = app.services;
+
+  app.post('/create_sampling_session', routeAs(app, 'getJob'), async (request, reply) => {
+    const { session_id, sampling_session_seq_id, base_model, model_path } = parseSession(request.body);
+    const key = `${session_id}:sample:${sampling_session_seq_id}`;
+    if (typeof model_path !== 'string') {
+      if (typeof base_model !== 'string')
+        throw new Refusal(400, 'invalid_parameter', 'model_path', 'send model_path or base_model');
+      const weights = await createBaseSampler(request, reply, { name: base_model, key });
+      return { type: 'create_sampling_session', sampling_session_id: samplerId(weights, ulid()) };
+    }
+    const weights = parsePath(model_path);
+    continueAs(request, 'getJob', { job_id: weights.job_id });
+    await findSession(request, weights.job_id);
+    requireCall(await countersOf(request, weights.job_id), weights.number);
+    return { type: 'create_sampling_session', sampling_session_id: samplerId(weights, ulid()) };
+  });
+
+  app.post('/asample', routeAs(app, 'putCall'), async (request, reply) => {
+    const owner = request.records.project;
+    const read = await inspector.run('readTinkerJson', { body: request.body as Buffer }, { owner });
+    const body = parseSample(read);
+    if (typeof body.sampling_session_id !== 'string' || typeof body.seq_id !== 'number')
+      throw notSupported(
+        'sampling_session_id',
+        'send sampling_session_id and seq_id; create a sampling session first',
+      );
+    const { sampler, ...weights } = parseSamplerId(body.sampling_session_id);
+    const key = `sample-${sampler}-${body.seq_id}`;
+    const job = await findSession(request, weights.job_id);
+    if (await isCurrent(request, job, weights)) {
+      const appended = await append(request, job, { body, key });
+      // A call that changes the weights may have come between.
+      if (await isCurrent(request, job, weights)) return appended;
+    }
+    const saved = await findSession(request, await forkSaved(request, reply, weights));
+    return append(request, saved, { body, key });
+  });
+}
+
+async function isCurrent(
+  { server }: FastifyRequest,
+  { id, state }: Job,
+  { number }: Weights,
+): Promise<boolean> {
+  return !isFinal(state) && !(await hasChanged(server.services.objects, id, number));
+}
+
+/** Returns the session of weights that their own session no longer has. @throws Refusal if they were not saved */
+async function forkSaved(request: FastifyRequest, reply: FastifyReply, weights: Weights): Promise<string> {
+  const { objects } = request.server.services;
+  const { job_id, number } = weights;
+  if (number === 0 || (await typeOfCall(objects, job_id, number)) !== 'save_state')
+    throw new Refusal(
+      400,
+      'weights_changed',
+      'sampling_session_id',
+      `the weights of ${job_id} have changed since this sampler was created; create it anew, or save the weights by name`,
+    );
+  const checkpoint = await checkpointOf(request, reply, weights);
+  return forkSession(request, reply, { checkpoint, key: `sampler:${checkpoint.id}` });
+}
+
+async function append(request: FastifyRequest, job: Job, { body, key }: { body: SampleBody; key: string }) {
+  continueAs(request, 'putCall', { job_id: job.id });
+  const call = callOf(body, job, key);
+  const [prompt = []] = call.prompts;
+  // Nothing predicts the first token.
+  const forward: Call = {
+    type: 'forward',
+    loss: { type: 'cross_entropy' },
+    rows: [{ tokens: prompt.slice(0, -1), targets: prompt.slice(1) }],
+  };
+  const wanted = body.prompt_logprobs === true && prompt.length > 1;
+  const [before, number] = [
+    wanted ? await appendKeyed(request, { job, key: `${key}-prompt`, body: bytesOf(forward) }) : 0,
+    await appendKeyed(request, { job, key, body: bytesOf(call) }),
+  ];
+  return { request_id: requestId({ job_id: job.id, number, kind: 'sample', prompt: before }) };
+}
+
+function bytesOf(call: Call): Buffer {
+  return Buffer.from(JSON.stringify(call));
+}
+
+type SampleCall = Extract<Call, { type: 'sample' }>;
+
+/** @throws Refusal */
+function callOf(body: SampleBody, { spec }: Job, key: string): SampleCall {
+  const { sampling_params: params, prompt, topk_prompt_logprobs: top = 0 } = body;
+  if (top > 0)
+    throw notSupported('topk_prompt_logprobs', 'topk_prompt_logprobs is not supported; leave it at 0');
+  const tokens = prompt.chunks.flatMap(({ tokens: chunk }) => {
+    if (chunk !== undefined) return chunk;
+    throw notSupported('prompt', 'only chunks of text are supported, and no images or audio');
+  });
+  const { max_tokens, seed, stop, temperature = 1, top_k = -1, top_p = 1 } = params;
+  return {
+    type: 'sample',
+    prompts: [tokens],
+    n: body.num_samples ?? 1,
+    max_tokens: max_tokens ?? spec.train.sequence_length - tokens.length,
+    temperature,
+    top_k: Math.max(top_k, 0),
+    top_p,
+    seed: seed ?? createHash('sha256').update(key).digest().readUIntBE(0, 6),
+    stop_tokens: stopTokens(stop),
+  };
+}
+
+/** @throws Refusal for texts */
+function stopTokens(stop: unknown): number[] {
+  const list = Array.isArray(stop) ? stop : stop == null ? [] : [stop];
+  if (list.every((each): each is number => Number.isInteger(each))) return list;
+  throw notSupported('sampling_params.stop', 'stop has texts; send the tokens that end a sample');
+}
