@@ -49,7 +49,7 @@ import { resolveSources } from './resolve/sources.js';
 import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
 import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/steps/lr-schedule.js';
-import { checkSession, resolveSession, SESSION_SCHEDULE } from './resolve/steps/session.js';
+import { checkSession, resolveSession, SESSION_KEEPS, SESSION_SCHEDULE } from './resolve/steps/session.js';
 import { checkEpochs, resolveSteps } from './resolve/steps/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
@@ -221,7 +221,7 @@ function fillDefaults(
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,
-    checkpoint: resolveCheckpoint(spec.checkpoint, early_stopping?.metric ?? metric),
+    checkpoint: resolveCheckpoint(spec.checkpoint, early_stopping?.metric ?? metric, session && SESSION_KEEPS),
     limits: { ...defaultsOf('LimitsSpec'), ...spec.limits },
     retry: { ...defaultsOf('RetrySpec'), ...spec.retry },
     export: {

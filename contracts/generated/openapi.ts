@@ -3860,7 +3860,7 @@ export interface components {
         /** @description Checkpoints to keep. A checkpoint stays if either rule keeps it. */
         KeepSpec: {
             /**
-             * @description Number of newest checkpoints to keep.
+             * @description Number of newest checkpoints to keep; 100 by default in a session.
              * @default 3
              */
             last?: number;

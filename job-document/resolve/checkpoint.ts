@@ -9,14 +9,15 @@ const WHEN = ['every_steps', 'every_seconds', 'auto'] as const;
 const BEST = '/checkpoint/keep/best';
 const METRIC = '/checkpoint/keep/best_metric';
 
-/** @param metric the default of `keep.best_metric` */
+/** @param metric the default of `keep.best_metric` @param kept defaults of `keep` that differ from the schema's */
 export function resolveCheckpoint(
   given: JobSpec['checkpoint'] = {},
   metric: string,
+  kept: { last?: number } = {},
 ): ResolvedJobSpec['checkpoint'] {
   const when = WHEN.some((name) => given[name] !== undefined) ? {} : { every_steps: 100 };
   const { samples, ...rest } = given;
-  const { best_metric = metric, ...keep } = { ...defaultsOf('KeepSpec'), ...given.keep };
+  const { best_metric = metric, ...keep } = { ...defaultsOf('KeepSpec'), ...kept, ...given.keep };
   return {
     ...when,
     ...defaultsOf('CheckpointSpec'),

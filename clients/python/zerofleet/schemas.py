@@ -1759,7 +1759,7 @@ class ResolvedResources(TypedDict):
 class KeepSpec(TypedDict, total=False):
     """Checkpoints to keep. A checkpoint stays if either rule keeps it."""
     last: int
-    """Number of newest checkpoints to keep."""
+    """Number of newest checkpoints to keep; 100 by default in a session."""
     best: int
     """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
     evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and
@@ -1830,7 +1830,7 @@ class CheckpointSpec(TypedDict, total=False):
 
 class _ResolvedKeepRequired(TypedDict):
     last: int
-    """Number of newest checkpoints to keep."""
+    """Number of newest checkpoints to keep; 100 by default in a session."""
     best: int
     """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
     evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and

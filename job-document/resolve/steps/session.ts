@@ -28,6 +28,9 @@ const OF_DATA = {
   ],
 } as const;
 
+/** Programs name the states that they have saved. */
+export const SESSION_KEEPS = { last: 100 };
+
 /** The rates of a session are those of its calls. */
 export const SESSION_SCHEDULE = resolveLrSchedule({ type: 'constant' });
 

@@ -26,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 template <class T>
 T* pointer_to(std::optional<T>& part) {
   return part ? &*part : nullptr;
