@@ -55,7 +55,10 @@ async function runExample(
 
 /** Multiplies the first advantage that is not 0. */
 function withOtherAdvantage(call: string): string {
-  return call.replace(/("advantages":\[(?:0,)*)(-?[\d.e-]+)/, (_, before, advantage) => `${before}${2 * advantage}`);
+  return call.replace(
+    /("advantages":\[(?:0,)*)(-?[\d.e-]+)/,
+    (_, before, advantage) => `${before}${2 * advantage}`,
+  );
 }
 
 t.test('the examples', { skip: lacking ?? false, timeout: 240_000 }, async (t) => {
@@ -69,24 +72,36 @@ t.test('the examples', { skip: lacking ?? false, timeout: 240_000 }, async (t) =
   };
   const first = await grpo(1);
 
-  await t.test('GRPO: the same rewards and digests on other ranks, with a killed rank and a resize', async (t) => {
-    t.equal(first.lines.length, STEPS + 1);
-    for (const line of first.lines.slice(0, STEPS))
-      t.match(line, /^step \d: reward 0\.\d{3}, entropy \d\.\d{3}, [0-9a-f]{32}$/);
-    const disturbed = await grpo(2, async (line, id) => {
-      if (line.startsWith('step 2:')) process.kill(rankProcesses(stack.pid)[0]?.pid ?? 0, 'SIGKILL');
-      if (!line.startsWith('step 5:')) return;
-      await client.jobs.resize(id, 3);
-      await client.jobs.until(id, ({ world_size }) => world_size === 3, { interval_ms: 20 });
-    });
-    t.strictSame(disturbed.lines, first.lines);
-    t.equal((await client.jobs.get(disturbed.id)).world_size, 3);
-    t.strictSame((await grpo(3)).lines, first.lines);
-  });
+  await t.test(
+    'GRPO: the same rewards and digests on other ranks, with a killed rank and a resize',
+    async (t) => {
+      t.equal(first.lines.length, STEPS + 1);
+      for (const line of first.lines.slice(0, STEPS))
+        t.match(line, /^step \d: reward 0\.\d{3}, entropy \d\.\d{3}, [0-9a-f]{32}$/);
+      const disturbed = await grpo(2, async (line, id) => {
+        if (line.startsWith('step 2:')) {
+          const ranks = rankProcesses(stack.pid);
+          t.equal(ranks.length, 2);
+          process.kill(ranks[1]?.pid ?? Number.NaN, 'SIGKILL');
+        }
+        if (!line.startsWith('step 5:')) return;
+        await client.jobs.resize(id, 3);
+        const resized = await client.jobs.until(id, ({ world_size }) => world_size === 3, {
+          interval_ms: 20,
+        });
+        t.match(resized, { state: 'running', world_size: 3 });
+      });
+      t.strictSame(disturbed.lines, first.lines);
+      t.strictSame((await grpo(3)).lines, first.lines);
+    },
+  );
 
   await t.test('the log gives every result again, and a changed advantage is found', async (t) => {
     const same = await zerofleet(['replay', first.id, '--ranks', '2']);
-    t.match(same, { code: 0, out: `all ${FIRST_PASS - 2 + 3 * STEPS + 2} results are the same, bit for bit` });
+    t.match(same, {
+      code: 0,
+      out: `all ${FIRST_PASS - 2 + 3 * STEPS + 2} results are the same, bit for bit`,
+    });
     const path = join(stack.data_dir, 'objects', callKey(first.id, FIRST_PASS));
     const call = await readFile(path, 'utf8');
     const changed = withOtherAdvantage(call);
@@ -100,7 +115,8 @@ t.test('the examples', { skip: lacking ?? false, timeout: 240_000 }, async (t) =
   });
 
   await t.test('supervised training and DPO learn', async (t) => {
-    const rewardOf = ({ lines }: { lines: string[] }) => Number(/^reward (.*)$/.exec(lines.at(-1) ?? '')?.[1]);
+    const rewardOf = ({ lines }: { lines: string[] }) =>
+      Number(/^reward (.*)$/.exec(lines.at(-1) ?? '')?.[1]);
     const supervised = await runExample(stack, ['supervised.py', '--steps', '10']);
     t.match(supervised.lines[0], /^step 1: loss 5\.\d{3}$/);
     t.ok(rewardOf(supervised) >= 0);

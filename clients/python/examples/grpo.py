@@ -3,7 +3,7 @@
 Supervised steps teach the form of an answer. Then each step samples a group of answers to every prompt, and the
 advantage of an answer is its reward minus the mean of its group, over the standard deviation.
 
-    python grpo.py --steps 300
+    python grpo.py --steps 700
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def improve(session: Session, rng: random.Random, step: int) -> Tuple[float, flo
             advantages = [advantage / ROWS] * len(sample["tokens"])
             rows.append(row_of(prompt, sample["tokens"], log_probs=sample["log_probs"], advantages=advantages))
     session.forward_backward(rows, "importance_sampling")
-    update = session.optim_step(lr=1e-3).result()
+    update = session.optim_step(lr=2e-3).result()
     entropy = -mean(log_prob for sample in samples for log_prob in sample["log_probs"])
     return mean(rewards), entropy, update
 
 
 def main() -> None:
-    session, options = begin("grpo", steps=300)
+    session, options = begin("grpo", steps=700)
     rng = random.Random(1)
     learn(session, rng, options.form_steps, copies=False)
     for step in range(1, options.steps + 1):
