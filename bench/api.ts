@@ -14,8 +14,8 @@ import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './api-stack.js';
 import { ask, latencyOf, measureCalls, measureLoad } from './http/load.js';
+import { measurePaired } from './http/paired.js';
 import { benchOptions, count } from './options.js';
-import { measurePaired } from './paired.js';
 import { report } from './report.js';
 import { openWatchers } from './watchers.js';
 

@@ -1,5 +1,5 @@
-import type { LoadResult } from './http/load.js';
-import { median } from './report.js';
+import { median } from '../report.js';
+import type { LoadResult } from './load.js';
 
 interface PairedResult extends LoadResult {
   bare: LoadResult;
