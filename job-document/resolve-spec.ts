@@ -221,7 +221,11 @@ function fillDefaults(
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,
-    checkpoint: resolveCheckpoint(spec.checkpoint, early_stopping?.metric ?? metric, session && SESSION_KEEPS),
+    checkpoint: resolveCheckpoint(
+      spec.checkpoint,
+      early_stopping?.metric ?? metric,
+      session && SESSION_KEEPS,
+    ),
     limits: { ...defaultsOf('LimitsSpec'), ...spec.limits },
     retry: { ...defaultsOf('RetrySpec'), ...spec.retry },
     export: {
