@@ -92,9 +92,9 @@ void ZeroOptimizer::Rank::update(const StepRequest& request, StepSummary& summar
   const double clip = clip_coefficient(summary.grad_norm, max_norm);
   std::vector<GroupScalars> groups;
   for (const GroupOptions& group : options.param_groups.groups) {
-    const auto own = group.rule && *group.rule < request.rule_lrs.size() ? request.rule_lrs[*group.rule] : std::nullopt;
-    const double decay = settings && group.general_decay ? settings->weight_decay : group.weight_decay;
-    groups.push_back({own.value_or(request.lr * group.lr_scale), decay});
+    double lr = request.lr * group.lr_scale;
+    if (group.rule && *group.rule < request.rule_lrs.size()) lr = request.rule_lrs[*group.rule].value_or(lr);
+    groups.push_back({lr, settings && group.general_decay ? settings->weight_decay : group.weight_decay});
   }
   const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
   const UpdateScalars scalars{groups, static_cast<float>(factor), ++optimizer_steps};
