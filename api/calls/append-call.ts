@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type CallType, type Job, type StoredCall, ZerofleetError } from '../../contracts/index.js';
-import { callText, putOnce } from '../../formats/calls/call-log.js';
+import { callText, putOnce, typeIn } from '../../formats/calls/call-log.js';
 import { callKey } from '../../formats/checkpoint/layout.js';
 import { callBounds } from '../../job-document/index.js';
 import type { CallCounters } from '../../state/index.js';
@@ -41,14 +41,16 @@ export async function appendCall(
   const { type, content: text } = await inspector.run('readCall', input, { owner: records.project });
   const content = type === 'load_state' ? await located(request, job.id, text) : Buffer.from(text);
   const before = await putOnce(objects, callKey(job.id, number), content);
-  if (before !== null && !before.equals(content))
-    throw new ZerofleetError('call_conflict', `call ${number} of ${job.id} is stored with another content`);
+  const stored = before ?? content;
+  // Also another call than this one: its request may have ended before the call was counted.
   if (number > counters.appended)
     await records.countCalls(job.id, {
       appended: number,
-      is_finished: type === 'finish',
-      bytes: content.length,
+      is_finished: typeIn(stored) === 'finish',
+      bytes: stored.length,
     });
+  if (!stored.equals(content))
+    throw new ZerofleetError('call_conflict', `call ${number} of ${job.id} is stored with another content`);
   return { number, type, is_new: before === null };
 }
 

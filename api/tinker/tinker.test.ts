@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { CallResult, StoredCall } from '../../contracts/index.js';
+import { callKey } from '../../formats/checkpoint/layout.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { answerSessions } from '../testing/sessions.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
@@ -106,6 +107,13 @@ t.test("Tinker's API", async (t) => {
       loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.3 },
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], log_probs: [-1, -1, -1], advantages: [1, 0, -1] }],
     });
+  });
+
+  t.test('a call that was stored but not counted holds nothing up', async (t) => {
+    const id = await create(6);
+    await stack.objects.put(callKey(id, 1), Buffer.from('{"type":"save_state"}'));
+    await pass(id, 'cross_entropy');
+    t.match(await readCall(id, 2), { type: 'forward_backward' });
   });
 
   t.test('what is not supported is refused by name', async (t) => {

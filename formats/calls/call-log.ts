@@ -8,6 +8,9 @@ import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { callKey, callResultKey, callResultsPrefix, callsPrefix } from '../checkpoint/layout.js';
 
+/** Bytes in which a call's text names its type. */
+const TYPE_BYTES = 64;
+
 /** Returns the text of a call: equal calls have equal texts, which begin with the type. */
 export function callText({ type, ...fields }: StoredCall): string {
   const rest = canonicalJson(fields);
@@ -21,12 +24,17 @@ export async function readCall(objects: ObjectStore, jobId: string, number: numb
 
 /** Returns the type of a call from the beginning of its object, which may have megabytes. */
 export async function typeOfCall(objects: ObjectStore, jobId: string, number: number): Promise<CallType> {
-  let start = '';
+  let start = Buffer.alloc(0);
   for await (const piece of await objects.stream(callKey(jobId, number))) {
-    start += Buffer.from(piece).toString('latin1', 0, 64);
-    if (start.length >= 64) break;
+    start = Buffer.concat([start, piece.subarray(0, TYPE_BYTES)]);
+    if (start.length >= TYPE_BYTES) break;
   }
-  return /^\{"type":"([a-z_]+)"/.exec(start)?.[1] as CallType;
+  return typeIn(start);
+}
+
+/** Returns the type of a call whose text begins with these bytes. */
+export function typeIn(text: Buffer): CallType {
+  return /^\{"type":"([a-z_]+)"/.exec(text.toString('latin1', 0, TYPE_BYTES))?.[1] as CallType;
 }
 
 /** @throws ObjectStoreError `object_not_found` */
