@@ -101,8 +101,13 @@ t.test('after a loss of Redis the checkpoints that remain answer again', async (
   const first = await checkpoint(stack, job, execution, 10);
   startForwarding(t, stack, port);
   await stepsAnswered(t, stack, id, [10]);
+  const [lost] = await eventsOf(stack, id);
   await stack.loseRedis();
-  t.strictSame(await eventsOf(stack, id), [], 'its events are lost');
+  const left = await eventsOf(stack, id);
+  t.notOk(
+    left.some(({ position }) => position === lost?.position),
+    'its events are lost; the checkpoint may have answered again already',
+  );
   const again = await claimed(stack.store, id);
   const second = await checkpoint(stack, job, again.execution, 20);
   await again.train(20, 20);

@@ -73,6 +73,5 @@ export interface SessionCalls {
   forward(loss: PassLoss, rows: PassRows): Promise<PassResult>;
   forwardBackward(loss: PassLoss, rows: PassRows): Promise<PassResult>;
   optimStep(update: OptimStep): Promise<StepResult>;
-  dropGradients(): void;
   sample(requests: SampleRequest[]): Promise<SampledAnswer[]>;
 }

@@ -6,7 +6,7 @@ export interface StepResult {
   step: number;
   /**
    * Mean over the targets, or the units of a preference objective, of the global batch, before the update, without
-   * `aux_loss`.
+   * `aux_loss`. In a session the sum over its passes.
    */
   loss: number;
   /** Null without a preference objective. */

@@ -166,11 +166,6 @@ export class Trainer implements SessionCalls {
     return nativeAsync(() => this.raw.optimStep(update));
   }
 
-  /** Drops the gradients since the last update of a session. */
-  dropGradients(): void {
-    native(() => this.raw.dropGradients());
-  }
-
   /**
    * Draws answers from the parameters of a session as they are, in the order of the requests. On every rank together:
    * each computes a share. On a CPU the log-probabilities have the bits of forward().

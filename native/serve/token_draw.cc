@@ -150,6 +150,8 @@ std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOpt
   const std::vector<std::int32_t> tokens = options.top_k > 0
                                                ? most_likely(logits, static_cast<std::size_t>(options.top_k))
                                                : nucleus(logits, weights, share);
+  // Logits that are not numbers have no nucleus.
+  if (tokens.empty()) return most_likely(logits, 1).front();
   const std::vector<float> falling = weights_of(tokens, weights);
   if (options.top_k > 0) share = options.top_p * sum_of(falling);
   return tokens[draw_index(reaching(falling, share), uniform)];

@@ -141,6 +141,7 @@ void Trainer::initialize(std::size_t first) {
 
 void Trainer::initialize_base(std::uint64_t seed) { optimizer_.initialize_base(seed); }
 void Trainer::params_replaced() {
+  if (passes_) drop_gradients();
   if (norm_init_.set(context_, config_.precision, optimizer_)) optimizer_.finish_load(optimizer_.progress());
   model_.params_changed();
 }

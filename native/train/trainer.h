@@ -92,8 +92,8 @@ class Trainer {
   /// Sets owned elements of one state from `begin` on. Throws Error{"slice_not_owned"} for elements of other ranks.
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
 
-  /// Ends loading; must be called on every rank. Sets the progress, and rebuilds the compute parameters from the
-  /// master. `restore` selects the fields of the position that apply.
+  /// Ends loading; must be called on every rank. Sets the progress, rebuilds the compute parameters from the master,
+  /// and drops the passes of a session since its last update. `restore` selects the fields of the position that apply.
   void finish_load(const TrainingPosition& position, Restore restore);
 
   /// Computes one step. `flags`: combined over ranks by OR. Throws Error{"diverged"}, on every rank alike, when the
@@ -106,8 +106,6 @@ class Trainer {
   /// Updates the parameters with the sum of the gradients since the last update. Must be called on every rank at once.
   /// Throws Error{"no_gradients"} without a pass, and Error{"invalid_argument"}; then nothing changes.
   StepResult optim_step(double lr, const UpdateSettings& settings);
-  /// Drops the passes since the last update.
-  void drop_gradients();
   /// Draws answers from the current parameters of a session; see sampling.h. Must be called on every rank at once.
   std::vector<SampledAnswer> sample(std::span<const SequenceRequest> requests);
 
@@ -162,6 +160,8 @@ class Trainer {
   void params_replaced();
   void make_loss();
   void make_passes();
+  /// Drops the passes since the last update, which are of other parameters.
+  void drop_gradients();
   /// Throws Error{"invalid_argument"} in a session.
   TrainingLoss& loss();
   /// Makes the result of a step from the optimizer's summary, and counts the step.

@@ -95,6 +95,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   const Overrides overrides(config.overrides);
   for (ParamGroupRule& rule : rules) rule.own_rate = overrides.names_group(rule.match);
   options.has_passes = config.session;
+  if (config.session) options.loss_scale.max_skipped_steps = std::nullopt;  // its client decides when to stop
   options.param_groups =
       resolve_param_groups(param_specs(config.model), rules, config.optimizer.weight_decay, config.session);
   options.num_leaves = config.batch.num_leaves();

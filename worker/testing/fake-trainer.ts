@@ -169,10 +169,6 @@ export class FakeTrainer implements RankTrainer {
     return { ...(await this.step(0)), lr };
   }
 
-  dropGradients(): void {
-    this.passes = 0;
-  }
-
   async sample(requests: SampleRequest[]): Promise<SampledAnswer[]> {
     return requests.map(fakeAnswer);
   }

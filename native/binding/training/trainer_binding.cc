@@ -41,7 +41,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding>, private SessionO
                         InstanceMethod("forward", &TrainerBinding::forward),
                         InstanceMethod("forwardBackward", &TrainerBinding::forward_backward),
                         InstanceMethod("optimStep", &TrainerBinding::optim_step),
-                        InstanceMethod("dropGradients", &TrainerBinding::drop_gradients),
                         InstanceMethod("sample", &TrainerBinding::sample),
                         InstanceMethod("prepareSnapshot", &TrainerBinding::prepare_snapshot),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
@@ -192,13 +191,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding>, private SessionO
     return start<StepResult>(
         info.Env(), [call](Session& session) { return session.trainer().optim_step(call.lr, call.settings); },
         [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
-  }
-
-  Napi::Value drop_gradients(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      trainer.drop_gradients();
-      return info.Env().Undefined();
-    });
   }
 
   /// (requests: SampleRequest[]) → SampledAnswer[]

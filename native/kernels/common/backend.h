@@ -155,7 +155,8 @@ struct Backend {
   Operation<void(const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool)> embedding_backward{
       "embedding_backward"};
   Operation<void(const CrossEntropy&)> cross_entropy{"cross_entropy"};
-  /// Rows that a dense MLP computes at once with activation checkpointing; a multiple of 64.
+  /// With activation checkpointing: the most rows that a dense MLP, or the backward of a product with a weight,
+  /// computes at once; a multiple of 64.
   std::int64_t max_rows_at_once = 0;
   /// Bytes of logits, in fp32, and of their gradients that exist at once. Gradients have at least as many rows as
   /// logits, whatever their limit.

@@ -51,7 +51,7 @@ struct ModelContext {
   DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
   FrozenParams frozen = {};
   const Tensor* dropped =
-      nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
+      nullptr;  // room for an adapter's input after dropout, of any shape; null: nothing is dropped there
   const RopeTable* local_rotations = nullptr;
   bool adapters_on = true;  // off: passes leave the products of adapters out; not for a backward
   PackedWords packed_words = PackedWords::kFastest;  // of packed copies for the forward

@@ -17,8 +17,7 @@ class Linear;
 /// The gradients of one Linear's parameters, and the operand of their products. All layers share this memory.
 /// Parameters that are frozen in every layer take none.
 struct LinearGradients {
-  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May
-  /// be null.
+  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
   LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows_of_pass,
                   std::shared_ptr<PackedMatrix> spare = nullptr);
   std::size_t num_bytes() const;

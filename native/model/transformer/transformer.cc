@@ -58,7 +58,7 @@ struct Transformer::State {
   std::vector<std::int32_t> positions;                            // (M) of the leaf's tokens, where blocks ask
   IndexUpload tokens_upload, positions_upload, documents_upload;  // (M)
   IndexUpload lengths_upload;                                     // (B)
-  Tensor dropped;                                                 // (M, widest input) as in ModelContext, or empty
+  Tensor dropped;                                                 // as in ModelContext, or empty
   Tensor added;                                                   // (M, D) the next addend of the residual stream
   Tensor last, last_normed;                                       // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;             // made by the first backward

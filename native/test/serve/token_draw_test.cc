@@ -3,14 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "test/kernels/test_machine.h"
 
 using namespace zerofleet;
+using namespace zerofleet::test;
 
 namespace {
 
@@ -65,6 +69,27 @@ TEST_CASE("top_p keeps the fewest tokens that reach it, of those that top_k kept
   options.top_k = 3;  // 4/9, 3/9, 2/9
   options.top_p = 0.75;
   check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
+}
+
+TEST_CASE("logits that are not numbers give a token, whatever the options") {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& logits : {std::vector{none, none, none}, std::vector{1.0F, none, 0.0F}}) {
+    for (const double temperature : {0.0, 1.0}) {
+      for (const std::int64_t top_k : {0, 2}) {
+        for (const double top_p : {1.0, 0.9}) {
+          DrawOptions options;
+          options.temperature = temperature;
+          options.top_k = top_k;
+          options.top_p = top_p;
+          for (const CpuIsa isa : available_isas()) {
+            const std::int32_t token = draw_token(isa, logits, options, 0);
+            CHECK(token >= 0);
+            CHECK(token < 3);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("a nucleus of many tokens is found in an unordered vocabulary") {

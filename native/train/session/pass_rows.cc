@@ -70,15 +70,8 @@ void check(const PassRows& rows, const PassLoss& loss, const PassLimits& limits)
 }
 
 PassLeaves::PassLeaves(const PassRows& rows, const PassLimits& limits)
-    : rows_(rows),
-      leaf_rows_(limits.leaf_rows),
-      length_(limits.sequence_length),
-      longest_(*std::ranges::max_element(rows.lengths)) {
-  std::int64_t begin = 0;
-  for (const std::int32_t length : rows.lengths) {
-    begins_.push_back(begin);
-    begin += length;
-  }
+    : rows_(rows), leaf_rows_(limits.leaf_rows), length_(limits.sequence_length), begins_{0} {
+  for (const std::int32_t length : rows.lengths) begins_.push_back(begins_.back() + length);
 }
 
 void PassLeaves::load(std::int64_t leaf) {

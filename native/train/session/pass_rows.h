@@ -30,18 +30,20 @@ struct PassLimits {
 
 /// Throws Error{"invalid_argument"} or Error{"token_out_of_vocab"} for rows that do not fit the loss or the shape, on
 /// every rank alike.
-void check(const PassRows& rows, const PassLoss& loss, const PassLimits& shape);
+void check(const PassRows& rows, const PassLoss& loss, const PassLimits& limits);
 
 /// Leaves of B consecutive rows. Rows of the last leaf beyond the pass's end are empty.
 class PassLeaves {
  public:
   /// `rows` were checked, and must outlive the object.
-  PassLeaves(const PassRows& rows, const PassLimits& shape);
+  PassLeaves(const PassRows& rows, const PassLimits& limits);
 
   std::int64_t num_leaves() const { return (rows_.num_rows() + leaf_rows_ - 1) / leaf_rows_; }
-  std::int64_t leaf_rows() const { return leaf_rows_; }
-  /// Of the longest row.
-  std::int64_t longest() const { return longest_; }
+  /// Tokens of the rows of a leaf, and those of the leaves before.
+  std::int64_t num_tokens(std::int64_t leaf) const { return begin_of(leaf + 1) - begin_of(leaf); }
+  std::int64_t begin_of(std::int64_t leaf) const {
+    return begins_[static_cast<std::size_t>(std::min(leaf * leaf_rows_, rows_.num_rows()))];
+  }
   void load(std::int64_t leaf);
   /// The loaded leaf.
   LeafInput input() const { return {tokens_, targets_, {}, {}, lengths_}; }
@@ -62,8 +64,8 @@ class PassLeaves {
 
  private:
   const PassRows& rows_;
-  std::int64_t leaf_rows_, length_, longest_;
-  std::vector<std::int64_t> begins_;  // of each row
+  std::int64_t leaf_rows_, length_;
+  std::vector<std::int64_t> begins_;  // of each row, and the end of the last
   std::vector<std::int32_t> lengths_, tokens_, targets_;
   std::vector<float> weights_, log_probs_, advantages_;
 };

@@ -26,14 +26,12 @@ std::vector<std::pair<std::string, double>> metrics_of(const PassLoss& loss, con
   return metrics;
 }
 
-/// Log-probabilities of the rows, of leaves of (B, longest) each.
-std::vector<float> of_rows(const PassRows& rows, const PassLeaves& leaves, LeafTable<float>& table) {
-  std::vector<float> log_probs(rows.tokens.size(), std::numeric_limits<float>::quiet_NaN());
-  for (std::int64_t leaf = 0; leaf < leaves.num_leaves(); ++leaf) {
+/// Log-probabilities of the rows, of leaves whose records are in the order of their tokens.
+std::vector<float> of_rows(LeafTable<float>& table) {
+  std::vector<float> log_probs;
+  for (std::int64_t leaf = 0; leaf < table.num_leaves(); ++leaf) {
     const std::span<const float> of_leaf = table.leaf(leaf);
-    leaves.each_token(leaf, [&](std::int64_t row, std::int64_t i, std::size_t index) {
-      if (rows.targets[index] >= 0) log_probs[index] = of_leaf[static_cast<std::size_t>(row * leaves.longest() + i)];
-    });
+    log_probs.insert(log_probs.end(), of_leaf.begin(), of_leaf.end());
   }
   return log_probs;
 }
@@ -57,7 +55,7 @@ PassResult PassRunner::run(const PassLoss& loss, const PassRows& rows, Gradients
   const LeafSchedule schedule(leaves.num_leaves(), leaves.num_leaves(), parts_.world.world_size());
   const auto leaves_of_ranks = schedule.leaves_of_ranks();
   LeafTable<PassSums> sums(leaves_of_ranks);
-  LeafTable<float> log_probs(leaves_of_ranks, leaves.leaf_rows() * leaves.longest());
+  LeafTable<float> log_probs(leaves_of_ranks, [&](std::int64_t leaf) { return leaves.num_tokens(leaf); });
   if (gradients == Gradients::kAdded) parts_.optimizer.begin_pass(leaves.num_leaves());
   for (const std::int64_t leaf : leaves_of_ranks[static_cast<std::size_t>(parts_.world.rank())]) {
     leaves.load(leaf);
@@ -65,9 +63,10 @@ PassResult PassRunner::run(const PassLoss& loss, const PassRows& rows, Gradients
     const std::vector<float> computed = gradients == Gradients::kAdded ? backward_leaf(leaf, loss, leaves, of_leaf)
                                                                        : forward_leaf(loss, leaves, of_leaf);
     const std::span<float> kept = log_probs.leaf(leaf);
-    leaves.each_token(leaf, [&](std::int64_t row, std::int64_t i, std::size_t) {
-      kept[static_cast<std::size_t>(row * leaves.longest() + i)] =
-          computed[static_cast<std::size_t>(row * limits_.sequence_length + i)];
+    leaves.each_token(leaf, [&](std::int64_t row, std::int64_t i, std::size_t index) {
+      kept[index - static_cast<std::size_t>(leaves.begin_of(leaf))] =
+          rows.targets[index] >= 0 ? computed[static_cast<std::size_t>(row * limits_.sequence_length + i)]
+                                   : std::numeric_limits<float>::quiet_NaN();
     });
   }
   if (gradients == Gradients::kAdded) {
@@ -79,7 +78,7 @@ PassResult PassRunner::run(const PassLoss& loss, const PassRows& rows, Gradients
   log_probs.exchange(parts_.world);
   PassSums all;
   for (std::int64_t leaf = 0; leaf < leaves.num_leaves(); ++leaf) all += sums.leaf(leaf).front();
-  return {all.loss, all.num_targets, of_rows(rows, leaves, log_probs), metrics_of(loss, all)};
+  return {all.loss, all.num_targets, of_rows(log_probs), metrics_of(loss, all)};
 }
 
 std::vector<float> PassRunner::forward_leaf(const PassLoss& loss, const PassLeaves& leaves, PassSums& sums) {
@@ -100,7 +99,7 @@ std::vector<float> PassRunner::backward_leaf(std::int64_t leaf, const PassLoss& 
   parts_.optimizer.begin_leaf(leaf);
   LeafGradients sink(parts_.optimizer);
   parts_.model.forward_backward(leaves.input(), objective, 1.0F, sink);
-  parts_.optimizer.end_leaf(sums.loss, sums.num_targets);
+  parts_.optimizer.end_leaf(0, 0);  // the totals here have the loss of a step with passes
   totals_.seconds.forward += parts_.model.forward_seconds();
   totals_.seconds.backward += parts_.model.backward_seconds();
   return log_probs;

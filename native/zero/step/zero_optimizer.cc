@@ -73,7 +73,10 @@ void ZeroOptimizer::end_pass() {
   rank_->parts.queue().drain();
 }
 
-void ZeroOptimizer::drop_passes() { rank_->num_passes = 0; }
+void ZeroOptimizer::drop_passes() {
+  require(rank_->leaves.done(), "leaf_out_of_order", "the pass has leaves left to compute");
+  rank_->num_passes = 0;
+}
 
 void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
   const ScheduledLeaf& scheduled = rank_->leaves.begin(leaf);

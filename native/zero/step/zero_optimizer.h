@@ -116,7 +116,7 @@ class ZeroOptimizer {
   /// Ends a pass: on return the sums of its gradients are with their owners. Must be called on every rank, also on
   /// those without a leaf. Throws Error{"leaf_out_of_order"} if leaves are missing.
   void end_pass();
-  /// Drops the passes since the last step.
+  /// Drops the passes since the last step. Throws Error{"leaf_out_of_order"} within a pass.
   void drop_passes();
 
   /// Leaves that this rank computes in every step, or in the pass, in order.
@@ -135,8 +135,8 @@ class ZeroOptimizer {
   void add_grad(std::size_t param, const GradView& grad);
   /// As GradSink::room_for(), within a leaf. Null unless gradients_are_only_rounded(), and for some parameters.
   std::byte* room_for(std::size_t param, DType dtype);
-  /// Ends a leaf. `num_targets`: number of items over which the loss is a mean. Throws Error{"gradient_missing"} with
-  /// the name of a parameter without a gradient.
+  /// Ends a leaf. `num_targets`: number of items over which the loss is a mean. A step with passes has neither. Throws
+  /// Error{"gradient_missing"} with the name of a parameter without a gradient.
   void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);
 
   /// Runs an exchange of other data, such as rows of experts, on the communication thread, and returns when it is done.

@@ -39,7 +39,6 @@ export async function loadState(
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
   await channel.send({ kind: 'loaded', ranges, base: null });
   await inbox.proceeds.take();
-  trainer.dropGradients();
   const position = positionAfterLoad(manifest, source, start.spec.train.loss_scale);
   await trainer.finishLoad({ ...position, ...at, restore: source.restore });
   return null;

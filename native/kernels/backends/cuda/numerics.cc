@@ -17,7 +17,7 @@ namespace zerofleet::cuda {
 namespace {
 
 /// Raised whenever the result of a CUDA kernel, or of a host computation for it, changes in any bit.
-constexpr int kCudaKernelVersion = 11;  // 11: with recomputed activations an MLP takes long passes in parts
+constexpr int kCudaKernelVersion = 11;  // 11: with recomputed activations long passes go through weights in parts
 
 /// Returns lower-case letters and digits, with hyphens for all other characters.
 std::string slug(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -173,8 +174,7 @@ TEST_CASE("session: saved after a step and loaded on other ranks, it goes on wit
     }
   }
   const auto resumed = job.run(3, 1, [&](Trainer& trainer, SessionRecord& record) {
-    trainer.passes().forward_backward(loss, random_rows(77, 9, loss));  // pending gradients are dropped
-    trainer.drop_gradients();
+    trainer.passes().forward_backward(loss, random_rows(77, 9, loss));  // the load drops its gradients
     for (const OwnedSlice& slice : trainer.slices()) {
       trainer.load(slice.state, slice.param, slice.elements.begin, elements(trainer, slice));
     }
@@ -183,6 +183,28 @@ TEST_CASE("session: saved after a step and loaded on other ranks, it goes on wit
     record.add_digest(trainer);
   });
   CHECK(resumed == expected);
+}
+
+TEST_CASE("session: updates that are not finite are skipped, however many there are, and the session goes on") {
+  SessionJob job;
+  const PassLoss loss{PassLossKind::kCrossEntropy};
+  job.run(2, 1, [&](Trainer& trainer, SessionRecord& record) {
+    const PassRows rows = random_rows(1, 3, loss);
+    PassRows endless = rows;
+    std::ranges::fill(endless.weights, std::numeric_limits<float>::infinity());
+    const Digest128 before = trainer.digest_part();
+    for (int step = 0; step < 102; ++step) {
+      trainer.passes().forward_backward(loss, endless);
+      CHECK_FALSE(trainer.optim_step(1e-2, kUpdate).finite);
+    }
+    CHECK(trainer.digest_part() == before);
+    const PassResult pass = trainer.passes().forward_backward(loss, rows);
+    const StepResult result = trainer.optim_step(1e-2, kUpdate);
+    CHECK(result.finite);
+    CHECK(result.loss == pass.loss);
+    CHECK(result.step == 103);
+    record.add(result);
+  });
 }
 
 TEST_CASE("session: a step without gradients, and calls that do not fit, are refused and change nothing") {
