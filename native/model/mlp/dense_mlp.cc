@@ -5,7 +5,7 @@
 #include "model/mlp/mlp.h"
 
 // With activation checkpointing a long pass goes through the MLP in parts of R rows, in the forward and again in the
-// backward, so its wide activations exist for R rows only. A row's results do not depend on other rows. Gradients of
+// backward. Its wide activations then exist for R rows only. A row's results do not depend on other rows. Gradients of
 // parameters add up the parts in the order of the rows, which is the order of one product. Otherwise R is M.
 namespace zerofleet {
 namespace {

@@ -31,8 +31,8 @@ for i = 1, #documents, 2 do
 end
 
 local project = job.project
-local todo = { artifacts = call.artifacts, project = project }
-redis.call('HSET', prefix .. ':deleted-jobs', call.job_id, cjson.encode(todo))
+local rest = { artifacts = call.artifacts, project = project }
+redis.call('HSET', prefix .. ':deleted-jobs', call.job_id, cjson.encode(rest))
 local jobs = index_key(project, 'jobs')
 redis.call('ZREM', jobs, call.job_id)
 redis.call('ZREM', jobs .. ':state:' .. job.state, call.job_id)
