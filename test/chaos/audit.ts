@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collect, type Zerofleet } from '../../clients/typescript/index.js';
-import { desiredKey, resultKey, specKey } from '../../formats/checkpoint/layout.js';
+import {
+  callResultsPrefix,
+  callsPrefix,
+  desiredKey,
+  resultKey,
+  specKey,
+} from '../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { PROBES } from '../../platform/object-store/probe.js';
 import type { Workload } from './workload.js';
@@ -16,6 +22,8 @@ export interface Findings {
   wrong_digest: string[];
   /** Neither whole nor equal to the answer without faults. */
   wrong_answers: string[];
+  /** Of calls of sessions: other than without faults. */
+  wrong_results: string[];
   stray_objects: string[];
   orphan_processes: string[];
 }
@@ -81,7 +89,7 @@ export async function orphanedObjects(
 async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Workload): Promise<string[]> {
   const prefixes = [`datasets/${workload.datasetId}/`];
   for (const { id, job } of workload.submitted) {
-    prefixes.push(specKey(id), desiredKey(id), resultKey(id));
+    prefixes.push(specKey(id), desiredKey(id), resultKey(id), callsPrefix(id), callResultsPrefix(id));
     if (job.export) prefixes.push(job.export.prefix);
     for (const { prefix } of await collect(client.jobs.checkpoints(id)))
       prefixes.push(`${prefix.replace(/\/$/, '')}/`);

@@ -21,6 +21,7 @@ for (const redis of REDIS_KINDS) {
       );
     }
     t.ok(report.answers > 0, 'questions were answered');
+    t.ok(report.calls > 0, 'calls of sessions were answered');
     t.ok(report.resizes > 0, 'jobs were resized');
     t.ok(report.spread > 0, 'jobs trained on two agents');
     t.ok(redis === 'private' || report.failovers > 0, 'Redis failed over');

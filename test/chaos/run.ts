@@ -14,6 +14,7 @@ import { FaultyS3, NO_FAULTS } from './faulty-s3.js';
 import { ChaosFleet } from './fleet.js';
 import { Random } from './random.js';
 import type { RedisKind } from './redis.js';
+import { Sessions } from './sessions.js';
 import { Workload } from './workload.js';
 
 interface ChaosOptions {
@@ -41,6 +42,9 @@ interface ChaosReport {
   /** Whole answers, and streams that broke and were asked for again. */
   answers: number;
   broken_streams: number;
+  /** Training sessions, and their calls. */
+  sessions: number;
+  calls: number;
   /** Jobs that trained on several agents at once. */
   spread: number;
   findings: Findings;
@@ -76,11 +80,12 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
     const faultInjector = new FaultInjector(fleet, AGENTS, store.faulty, random);
     const workload = await Workload.prepare(fleet.client, sampleText(), random);
     const answers = await Answers.prepare(fleet.client, await workload.checkpointOfReference(), random);
+    const sessions = await Sessions.prepare(fleet.client, workload, random);
     const end = AbortSignal.timeout(seconds * 1000);
     const calm = faultInjector.run(end).then(() => {
       if (store.faulty) store.faulty.faults = NO_FAULTS;
     });
-    await Promise.all([calm, workload.run(CONCURRENCY, end), answers.run(end)]);
+    await Promise.all([calm, workload.run(CONCURRENCY, end), answers.run(end), sessions.run(end)]);
     const findings = await auditJobs(fleet.client, workload);
     const spread = await countSpread(fleet.client, workload);
     const strayObjects = await orphanedObjects(store.objects, fleet.client, workload);
@@ -97,10 +102,12 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
       requests: store.faulty?.counts ?? null,
       ...workload.counts,
       ...answers.counts,
+      ...sessions.counts,
       spread,
       findings: {
         ...findings,
         wrong_answers: answers.wrong,
+        wrong_results: sessions.wrong,
         stray_objects: strayObjects,
         orphan_processes: await orphans(fleet),
       },

@@ -6,6 +6,8 @@ import { retryUntilAnswered } from './retrying-client.js';
 
 /** Variants of one training, distinguishable by their digests. */
 const VARIANTS = 4;
+/** Variant of sessions, whose digest is that of the session without faults. */
+export const SESSION_VARIANT = VARIANTS;
 /** More than the slots of one agent. */
 const MAX_RANKS = 4;
 /** Share of jobs that require all ranks, and so two agents. */
@@ -17,7 +19,7 @@ const STEPS = 60;
 const MAX_ERRORS = 1000;
 
 /** A job acknowledged by the API. */
-interface Submitted {
+export interface Submitted {
   name: string;
   variant: number;
   id: string;
@@ -55,11 +57,25 @@ export class Workload {
     const workload = new Workload(client, id, random);
     for (let variant = 0; variant < VARIANTS; variant++) {
       const job = await workload.train(`reference-${variant}`, variant, { ranks: 1, least: 1 }, []);
-      const digest = job.export?.state_digest;
-      if (!digest) throw new Error(`the reference did not end well: ${JSON.stringify(job.failure)}`);
-      workload.digests.push(digest);
+      workload.addReference(job);
     }
     return workload;
+  }
+
+  /** Takes the digest of the next variant from a job without faults. */
+  addReference({ export: exported, failure }: Job): void {
+    if (!exported) throw new Error(`the reference did not end well: ${JSON.stringify(failure)}`);
+    this.digests.push(exported.state_digest);
+  }
+
+  async submit(name: string, spec: JobSpec, variant: number): Promise<Submitted> {
+    // The same key each time: a repeated request must not create a second job.
+    const job = await retryUntilAnswered(() =>
+      this.client.jobs.create(spec, { idempotencyKey: `key-of-${name}` }),
+    );
+    const submitted: Submitted = { name, variant, id: job.id, job };
+    this.submitted.push(submitted);
+    return submitted;
   }
 
   /** Number of reference jobs. */
@@ -104,14 +120,8 @@ export class Workload {
     wanted: InitialRanks,
     acts: TimedRequest[],
   ): Promise<Job> {
-    const spec = this.spec(name, variant, wanted);
-    // The same key each time: a repeated request must not create a second job.
-    const created = await retryUntilAnswered(() =>
-      this.client.jobs.create(spec, { idempotencyKey: `key-of-${name}` }),
-    );
-    const { id } = created;
-    const entry: Submitted = { name, variant, id, job: created };
-    this.submitted.push(entry);
+    const entry = await this.submit(name, this.spec(name, variant, wanted), variant);
+    const { id } = entry;
     let [act, ...later] = acts;
     while (!isFinal(entry.job.state)) {
       const step = act?.step ?? Number.POSITIVE_INFINITY;
