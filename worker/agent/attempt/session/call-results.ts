@@ -20,12 +20,17 @@ export class CallResults {
   /** For each result that is not stored yet, the promise that it is. */
   private readonly open = new Map<number, Promise<void>>();
   private readonly saves = new Map<number, Deferred<CallResult>>();
+  /** Rejects at the end: no save comes after it. */
+  private readonly ended = deferred<never>();
+  private isClosed = false;
 
-  /** @param onFailed called with the first error, after which no result is stored */
+  /** @param onFailed called with the first error before the end, after which no result is stored */
   constructor(
     private readonly calls: Pick<JobCalls, 'answer'>,
     private readonly onFailed: (error: unknown) => void,
-  ) {}
+  ) {
+    this.ended.promise.catch(() => undefined);
+  }
 
   add(call: RunCall): void {
     const before = this.tail;
@@ -33,7 +38,7 @@ export class CallResults {
     this.tail = stored;
     this.open.set(call.number, stored);
     // The error of an earlier result is known.
-    stored.catch((error: unknown) => before.then(() => this.onFailed(error)).catch(() => undefined));
+    stored.catch((error: unknown) => before.then(() => this.failed(error)).catch(() => undefined));
   }
 
   /** Resolves when the results up to this number are stored. Rejects when one could not be. */
@@ -54,8 +59,14 @@ export class CallResults {
 
   /** Gives up results that wait for a save. Resolves when the others are stored. */
   async close(): Promise<void> {
-    for (const save of this.saves.values()) save.reject(new Error('the ranks have ended'));
+    this.isClosed = true;
+    this.ended.reject(new Error('the ranks have ended'));
     await this.tail.catch(() => undefined);
+  }
+
+  /** An error after the end is none of the generation: the next one runs the call again. */
+  private failed(error: unknown): void {
+    if (!this.isClosed) this.onFailed(error);
   }
 
   private async store({ number, step, result, digest }: RunCall): Promise<void> {
@@ -64,14 +75,14 @@ export class CallResults {
   }
 
   private async textOf({ step, result, digest }: Omit<RunCall, 'number'>): Promise<string> {
-    if (result === null) return JSON.stringify(await this.saveOf(step).promise);
+    if (result === null)
+      return JSON.stringify(await Promise.race([this.saveOf(step).promise, this.ended.promise]));
     return digest === null ? result : JSON.stringify({ ...JSON.parse(result), state_digest: digest });
   }
 
   private saveOf(step: number): Deferred<CallResult> {
     const known = this.saves.get(step) ?? deferred<CallResult>();
     this.saves.set(step, known);
-    known.promise.catch(() => undefined);
     return known;
   }
 }
