@@ -42,13 +42,15 @@ export class JobCalls {
 
   /**
    * Stores the result of the next call and counts it. A result that exists stays: it has the same bytes, unless it
-   * names a checkpoint.
+   * names a checkpoint. The lease is confirmed first, because the object store cannot refuse a result, and an error may
+   * come from the loss of the lease.
    * @param digest state digest after a change of the state
-   * @throws ZerofleetError `replay_differs`
+   * @throws ZerofleetError `replay_differs`; the reason for which the lease was lost
    */
   async answer(number: number, result: Buffer, digest: string | null): Promise<void> {
     const { deps, job, lease } = this.ctx;
     const key = callResultKey(job.id, number);
+    await lease.confirm();
     const before = await retryStorage(this.ctx, () => putOnce(deps.objects, key, result));
     if (before !== null && digest !== null) checkDigest(number, JSON.parse(before.toString('utf8')), digest);
     const bytes = (before ?? result).length;
