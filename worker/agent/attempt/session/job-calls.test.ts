@@ -1,8 +1,11 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import { REDIS_PREFIX } from '../../../../contracts/index.js';
 import { callResultKey } from '../../../../formats/checkpoint/layout.js';
 import { openObjectStore } from '../../../../platform/object-store/index.js';
+import { connectRedis, disconnectRedis } from '../../../../platform/redis/connect.js';
 import { startTestRedis } from '../../../../platform/testing/redis.js';
+import { until } from '../../../../platform/testing/waiting.js';
 import { openJobStore } from '../../../../state/index.js';
 import { createTestJob } from '../../../../state/testing/jobs.js';
 import { claimForTest } from '../../../testing/attempt-context.js';
@@ -25,7 +28,7 @@ async function claims(t: Test) {
     await store.close();
     await redis.stop();
   });
-  return { id, store, objects, lostCalls, calls };
+  return { id, store, objects, redis, lostCalls, calls };
 }
 
 t.test('an agent that lost the lease stores no result', async (t) => {
@@ -35,4 +38,18 @@ t.test('an agent that lost the lease stores no result', async (t) => {
   t.equal(await objects.head(callResultKey(id, 1)), null);
   await calls.answer(1, Buffer.from('{"loss":1}'), null);
   t.equal(calls.answered, 1);
+});
+
+t.test('counters that fell with an older copy of Redis rise again', async (t) => {
+  const { id, store, calls, redis } = await claims(t);
+  const call = { is_finished: false, bytes: 10 };
+  await store.countCalls(id, { ...call, appended: 2, answered: 0 });
+  await until(async () => calls.appended === 2);
+  await calls.answer(1, Buffer.from('{"loss":1}'), null);
+  const client = await connectRedis(redis.url, 'commands');
+  const key = `${REDIS_PREFIX}:job:${id}:calls`;
+  await client.hset(key, { appended: '1', answered: '0' });
+  await until(async () => (await store.getCalls(id))?.answered === 1);
+  t.strictSame(await store.getCalls(id), { appended: 2, answered: 1, is_finished: false });
+  await disconnectRedis(client);
 });
