@@ -264,19 +264,10 @@ export type StartOrder = Static<typeof Start>;
 
 /** Returns the wire form of a rank's message; null for messages that only rank 0 sends, on the leader. */
 export function rankToWire(message: RankMessage): Static<typeof FromRank> | null {
-  switch (message.kind) {
-    case 'connected':
-    case 'stepped':
-    case 'load_call':
-    case 'result_part':
-      return null;
-    case 'called':
-      return { ...message, result: null };
-    case 'publish':
-      return { ...message, value: toBase64(message.value) };
-    default:
-      return message;
-  }
+  if (message.kind === 'connected' || message.kind === 'stepped') return null;
+  if (message.kind === 'load_call' || message.kind === 'result_part') return null;
+  if (message.kind === 'called') return { ...message, result: null };
+  return message.kind === 'publish' ? { ...message, value: toBase64(message.value) } : message;
 }
 
 export function rankFromWire(message: Static<typeof FromRank>): RankMessage {

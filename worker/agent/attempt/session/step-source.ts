@@ -39,7 +39,9 @@ export class DataSteps implements StepSource {
 
   begin(): void {}
   onCall(): void {}
-  refuses = () => false;
+  refuses(): boolean {
+    return false;
+  }
   async verifyLoad(): Promise<void> {}
   async beforeCommit(): Promise<void> {}
   saved(): void {}
