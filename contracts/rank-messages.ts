@@ -88,6 +88,12 @@ export interface Evaluation {
   seconds: number;
 }
 
+/** A part of the result of rank 0's next `called`: a result may have many megabytes, which nobody reads at once. */
+export interface ResultPartMessage {
+  kind: 'result_part';
+  bytes: Uint8Array;
+}
+
 /** A call of a session has been run, or it was skipped because it has a result and changes nothing. */
 export interface CalledMessage {
   kind: 'called';
@@ -95,10 +101,10 @@ export interface CalledMessage {
   /** Steps done after it. */
   step: number;
   /**
-   * JSON of its result, of rank 0; null on other ranks, for a call that had a result and is no error, and for a call
-   * whose result is the checkpoint of `step`.
+   * UTF-8 of the JSON of its result, behind the parts that were sent, of rank 0; null on other ranks, for a call that
+   * had a result and is no error, and for a call whose result is the checkpoint of `step`.
    */
-  result: string | null;
+  result: Uint8Array | null;
   /** This rank's share of the state digest, after a change of the state; null after another call. */
   digest_part: string | null;
 }
@@ -112,6 +118,19 @@ export interface LoadCallMessage {
   /** Key of its directory. */
   directory: string;
 }
+
+/** Every rank asks whether to save its step now. */
+export interface SaveCallMessage {
+  kind: 'save_call';
+  step: number;
+  /** `final`: what follows needs the save, so a save of the step that is in progress must end first. */
+  policy: 'periodic' | 'final';
+  /** True if earlier saves hold all of the rank's snapshots. */
+  is_busy: boolean;
+}
+
+/** Messages about the calls of a session. */
+export type CallMessage = ResultPartMessage | CalledMessage | LoadCallMessage | SaveCallMessage;
 
 export interface ShardMessage {
   kind: 'shard';
@@ -184,8 +203,7 @@ export type RankMessage =
   | LoadedMessage
   | RunningMessage
   | SteppedMessage
-  | CalledMessage
-  | LoadCallMessage
+  | CallMessage
   | ShardMessage
   | ShardFailedMessage
   | StoppedMessage

@@ -5,7 +5,8 @@
  *
  * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped … shard …
  * → stopped → exit. Heartbeats run all the time. `failed` may end it at any point. A session's ranks take their steps
- * from calls: calls → called … [load_call → load_answer → loaded → proceed] … stepped … shard …
+ * from calls: calls → called … [load_call → load_answer → loaded → proceed] … [save_call → save_answer] … stepped …
+ * shard …
  */
 import type { Execution } from './execution.js';
 import type { RankError } from './rank-messages.js';
@@ -141,6 +142,13 @@ export interface LoadAnswerMessage {
   error: RankError | null;
 }
 
+/** Answer to the `save_call`s of all ranks. */
+export interface SaveAnswerMessage {
+  kind: 'save_answer';
+  /** Nonce of the save. Null: no save, because the step has one, or because a rank is busy. */
+  nonce: string | null;
+}
+
 /** All loaded bytes of all ranks have been verified. */
 interface ProceedMessage {
   kind: 'proceed';
@@ -183,5 +191,6 @@ export type AgentMessage =
   | FlagsMessage
   | CallsMessage
   | LoadAnswerMessage
+  | SaveAnswerMessage
   | ProceedMessage
   | ExitMessage;

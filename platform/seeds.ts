@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 const SEED_BITS = 53;
 
 /**
@@ -6,4 +8,9 @@ const SEED_BITS = 53;
  */
 export function seedOf(number: bigint): number {
   return Number(BigInt.asUintN(SEED_BITS, number));
+}
+
+/** Returns the seed of one of many streams. Streams of other seeds or indices are independent. */
+export function mixedSeed(seed: number, index: number): number {
+  return seedOf(createHash('sha256').update(`${seed} ${index}`).digest().readBigUInt64BE());
 }

@@ -45,6 +45,7 @@ export async function appendCall(
   // Also another call than this one: its request may have ended before the call was counted.
   if (number > counters.appended)
     await records.countCalls(job.id, {
+      ...counters,
       appended: number,
       is_finished: typeIn(stored) === 'finish',
       bytes: stored.length,

@@ -95,10 +95,13 @@ function refuseBeyond({ id, state }: Job, counters: CallCounters, number: number
 
 /** Resumes a session that was paused because no call came. */
 async function wake(request: Asking, id: string): Promise<void> {
-  const { state, reason } = await findJob(request.records, id);
+  const { state, reason, state_version } = await findJob(request.records, id);
   if (state !== 'paused' || reason !== 'idle') return;
-  await resumeJob(request, id).catch((error: unknown) => {
-    // Another call has resumed it.
-    if (!(error instanceof ZerofleetError) || error.code !== 'invalid_state') throw error;
-  });
+  try {
+    await resumeJob(request, id, { if_versions: [state_version] });
+  } catch (error) {
+    // Another call has resumed it, or a user has paused it.
+    if (!(error instanceof ZerofleetError) || error.code !== 'version_mismatch') throw error;
+    await wake(request, id);
+  }
 }

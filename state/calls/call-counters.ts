@@ -15,6 +15,7 @@ export async function callCounters({ store, objects }: CallStores, jobId: string
   const known = await store.getCalls(jobId);
   if (known !== null) return known;
   const { appended, answered, bytes } = await countStored(objects, jobId);
-  const isFinished = appended > 0 && (await typeOfCall(objects, jobId, appended)) === 'finish';
-  return store.countCalls(jobId, { appended, answered, bytes, is_finished: isFinished });
+  if (appended === 0) return { appended, answered, is_finished: false };
+  const isFinished = (await typeOfCall(objects, jobId, appended)) === 'finish';
+  return store.countCalls(jobId, { appended, answered, is_finished: isFinished, bytes, is_total: true });
 }

@@ -18,6 +18,8 @@ export interface CallCounters {
 export interface CallCount extends Partial<CallCounters> {
   /** Bytes of the objects that are counted now. */
   bytes: number;
+  /** True if `bytes` are those of all calls and results. */
+  is_total?: boolean;
 }
 
 const FIELDS = ['appended', 'answered', 'finished'] as const;
@@ -28,10 +30,10 @@ export function sessionCalls(context: StoreContext) {
   const { commands, redis } = context;
   const keyOf = (jobId: string) => `${jobKey(context, jobId)}:calls`;
   return {
-    /** Null for a job without counters: it has no calls, or Redis has lost them. */
+    /** Null for a job without each of its counters: it has no calls, or Redis has lost some. */
     async getCalls(jobId: string): Promise<CallCounters | null> {
       const values = await redisCall(redis.hmget(keyOf(jobId), ...FIELDS));
-      return values.every((value) => value === null) ? null : countersOf(values);
+      return values.includes(null) ? null : countersOf(values);
     },
 
     /**
@@ -39,12 +41,10 @@ export function sessionCalls(context: StoreContext) {
      * @returns the counters afterwards
      * @throws `job_not_found`
      */
-    async countCalls(
-      jobId: string,
-      { appended, answered, is_finished, bytes }: CallCount,
-    ): Promise<CallCounters> {
-      const call = { job_id: jobId, appended, answered, finished: is_finished, bytes };
-      return countersOf((await commands.run('count_calls', call)) as string[]);
+    async countCalls(jobId: string, { is_finished: finished, ...count }: CallCount): Promise<CallCounters> {
+      return countersOf(
+        (await commands.run('count_calls', { job_id: jobId, finished, ...count })) as string[],
+      );
     },
 
     /**

@@ -170,6 +170,33 @@ t.test('pausing and resuming a queued job', async (t) => {
   await t.rejects(store.resumeJob(id), { code: 'invalid_state' }, 'refused while it is still pausing');
 });
 
+t.test(
+  "a user's pause of an idle session is the user's, also if its worker pauses it first or later",
+  async (t) => {
+    const store = await freshStore(t);
+    const first = await createTestJob(store);
+    await store.claimAttempt(first.id, 1, 'w', LEASE_MS);
+    const idle = await store.releaseAttempt(first.id, executionAt(first.id, 1), {
+      to: 'paused',
+      reason: 'idle',
+    });
+    t.match(idle, { state: 'paused', reason: 'idle' });
+    const paused = await store.requestPause(first.id);
+    t.match(paused, { state: 'paused', reason: 'user_request' });
+    t.ok(paused.state_version > idle.state_version);
+    t.same(await store.requestPause(first.id), paused, 'idempotent');
+
+    const { id } = await createTestJob(store);
+    await store.claimAttempt(id, 1, 'w', LEASE_MS);
+    await store.countCalls(id, { appended: 1, answered: 0, is_finished: false, bytes: 1 });
+    await store.requestPause(id);
+    t.match(await store.releaseAttempt(id, executionAt(id, 1), { to: 'paused', reason: 'idle' }), {
+      state: 'paused',
+      reason: 'user_request',
+    });
+  },
+);
+
 t.test('a running job is asked to stop; its worker changes the state', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);

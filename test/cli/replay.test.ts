@@ -57,7 +57,7 @@ t.test('a log is computed again, and the first difference is named', async (t) =
   const load = { type: 'load_state', checkpoint: CHECKPOINT, optimizer: true, prefix: 'p' };
   const loading: Job = await createSession(stack);
   await stack.objects.put(`jobs/${loading.id}/calls/000000000001.json`, Buffer.from(JSON.stringify(load)));
-  await stack.store.countCalls(loading.id, { appended: 1, bytes: 1 });
+  await stack.store.countCalls(loading.id, { appended: 1, answered: 0, is_finished: false, bytes: 1 });
   await stack.request({ method: 'GET', url: `/v1/jobs/${loading.id}/calls/1/result?wait_seconds=60` });
   t.match(await zerofleet(['replay', loading.id]), { code: 1, err: /no save_state before it has made/ });
 });

@@ -8,7 +8,7 @@ import { callKey } from '../../formats/checkpoint/layout.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { ensureInstalled } from '../../platform/testing/programs.js';
 import { commandLine } from '../cli/command-line.js';
-import { rankProcesses } from '../support/processes.js';
+import { killRank, rankProcesses } from '../support/processes.js';
 import { pythonWith } from '../support/python.js';
 import { startStack, type TestStack } from '../support/stack.js';
 
@@ -80,9 +80,8 @@ t.test('the examples', { skip: lacking ?? false, timeout: 240_000 }, async (t) =
         t.match(line, /^step \d: reward 0\.\d{3}, entropy \d\.\d{3}, [0-9a-f]{32}$/);
       const disturbed = await grpo(2, async (line, id) => {
         if (line.startsWith('step 2:')) {
-          const ranks = rankProcesses(stack.pid);
-          t.equal(ranks.length, 2);
-          process.kill(ranks[1]?.pid ?? Number.NaN, 'SIGKILL');
+          t.equal(rankProcesses(stack.pid).length, 2);
+          killRank(stack.pid, 1);
         }
         if (!line.startsWith('step 5:')) return;
         await client.jobs.resize(id, 3);

@@ -1,7 +1,7 @@
 /** Training sessions: calls over HTTP, with real ranks. */
 import t from 'tap';
 import type { Call, CallResult } from '../../contracts/index.js';
-import { rankProcesses } from '../support/processes.js';
+import { killRank } from '../support/processes.js';
 import { ClientSession, smallSession, textPass, textRows, UPDATE } from '../support/sessions.js';
 import { startStack } from '../support/stack.js';
 
@@ -69,7 +69,7 @@ t.test('sessions', async (t) => {
     const session = await begin('disturbed', 2);
     const results: CallResult[] = [];
     for (const [i, call] of script().entries()) {
-      if (i === 5) process.kill(rankProcesses(stack.pid)[0]?.pid ?? 0, 'SIGKILL');
+      if (i === 5) killRank(stack.pid, 0);
       const number = await session.append(call);
       if (i === 2) {
         await client.jobs.resize(session.id, 3);

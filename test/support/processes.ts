@@ -42,6 +42,14 @@ export function rankProcesses(stackPid: number): ProcessInfo[] {
   return descendants(stackPid).filter(({ command }) => /worker\/rank\/main\.js/.test(command));
 }
 
+/** Kills one of the rank processes below a stack. */
+export function killRank(stackPid: number, index: number): void {
+  const ranks = rankProcesses(stackPid);
+  const rank = ranks[index];
+  if (rank === undefined) throw new Error(`the stack has ${ranks.length} ranks, and no rank at ${index}`);
+  process.kill(rank.pid, 'SIGKILL');
+}
+
 /** The worker agent below a stack. */
 export function agentProcess(stackPid: number): ProcessInfo | undefined {
   return descendants(stackPid).find(({ command }) => /dist\/worker\/agent\/main\.js/.test(command));

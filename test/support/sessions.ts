@@ -1,6 +1,6 @@
 /** Training sessions over HTTP. */
 import type { Zerofleet } from '../../clients/typescript/index.js';
-import type { Call, CallResult, JobSpec } from '../../contracts/index.js';
+import { type Call, type CallResult, isFinal, type JobSpec } from '../../contracts/index.js';
 import { smallJob } from './specs.js';
 import { sampleText } from './stack.js';
 
@@ -56,13 +56,16 @@ export class ClientSession {
     return this.number;
   }
 
-  /** Waits for a result. Throws when the session fails before. */
+  /** Waits for a result. Throws when the session has ended without it. */
   async result(number: number): Promise<CallResult> {
     for (;;) {
       const { result } = await this.client.calls.answer(this.id, number, { waitSeconds: WAIT_SECONDS });
       if (result) return result;
       const job = await this.client.jobs.get(this.id);
-      if (job.state === 'failed') throw new Error(JSON.stringify(job.failure));
+      if (isFinal(job.state))
+        throw new Error(
+          `call ${number} has no result, and the job is ${job.state}: ${JSON.stringify(job.failure)}`,
+        );
     }
   }
 

@@ -5,6 +5,7 @@ import type {
   LoadAnswerMessage,
   LocalMessage,
   RankMessage,
+  SaveAnswerMessage,
   SessionCredentials,
   StartMessage,
 } from '../../contracts/rank-protocol.js';
@@ -53,9 +54,10 @@ export class Inbox {
   flags = 0;
   /** Number of the newest save request. */
   saveRequest = 0;
-  /** Work of a session, and answers to its `load_call`s. */
+  /** Work of a session, and answers to its `load_call`s and `save_call`s. */
   readonly calls = new Mailbox<CallsMessage>();
   readonly loadAnswers = new Mailbox<LoadAnswerMessage>();
+  readonly saveAnswers = new Mailbox<SaveAnswerMessage>();
 
   /** Called with every message of the agent. */
   onAnyMessage: () => void = () => undefined;
@@ -92,6 +94,9 @@ export class Inbox {
           break;
         case 'load_answer':
           this.loadAnswers.put(message);
+          break;
+        case 'save_answer':
+          this.saveAnswers.put(message);
           break;
         case 'proceed':
           this.proceeds.put();

@@ -39,6 +39,8 @@ export interface SaveNote extends EvaluationRecord {
   save_request: number;
   /** Null for a job that is no session. */
   calls: CallPosition | null;
+  /** By default that of the generation. */
+  nonce?: string;
 }
 
 /** Maximum number of snapshots in the core: one being written, and one taken meanwhile. */
@@ -95,11 +97,12 @@ export class SnapshotWriter {
   private async store(
     snapshot: Snapshot,
     policy: RetryPolicy,
-    { save_request, stall_seconds, ...records }: SaveNote & { stall_seconds: number },
+    note: SaveNote & { stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
     const { start, base_digest_part, reference } = this.options;
-    const { job_id, execution, nonce } = start;
+    const { job_id, execution } = start;
+    const { save_request, stall_seconds, nonce = start.nonce, ...records } = note;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, execution, nonce });
     const save: SaveRef = {

@@ -27,6 +27,8 @@ t.test('every_seconds counts from the last save', async (t) => {
   t.equal(wait(), 0, 'until it was saved');
   pace.saved(3);
   t.equal(wait(), 7, 'regardless of its cost');
+  pace.notSaved();
+  t.equal(wait(), 7, 'a save that failed begins the interval anew');
 });
 
 t.test('every_steps alone ignores the clock', async (t) => {

@@ -9,6 +9,8 @@ export interface SavePace {
   isDue(): boolean;
   /** Records a save with the seconds for which the training stalled. */
   saved(stallSeconds: number): void;
+  /** Begins the interval anew after a save that failed. */
+  notSaved(): void;
 }
 
 interface PaceOptions {
@@ -29,7 +31,8 @@ const AUTO_MAX_SECONDS = 3600;
 
 export function savePace({ checkpoint, failures_per_second, now }: PaceOptions): SavePace {
   if (checkpoint.every_seconds !== undefined) return new ClockPace(now, () => checkpoint.every_seconds ?? 0);
-  if (checkpoint.auto !== true) return { isDue: () => false, saved: () => undefined };
+  if (checkpoint.auto !== true)
+    return { isDue: () => false, saved: () => undefined, notSaved: () => undefined };
   return new ClockPace(now, (cost) => youngDaly(cost, failures_per_second));
 }
 
@@ -55,6 +58,10 @@ class ClockPace implements SavePace {
 
   isDue(): boolean {
     return this.now() - this.last >= this.interval(this.cost ?? FIRST_COST_SECONDS);
+  }
+
+  notSaved(): void {
+    this.last = this.now();
   }
 
   saved(stallSeconds: number): void {

@@ -174,6 +174,11 @@ t.test('calls of a session', async (t) => {
     const paused = await pausedBy('user_request');
     await put(paused, 2, STEP);
     t.equal((await store.getJob(paused))?.state, 'paused', 'as the user asked');
+
+    const both = await pausedBy('idle');
+    await stack.request({ method: 'POST', url: `/v1/jobs/${both}/pause` });
+    await put(both, 2, STEP);
+    t.equal((await store.getJob(both))?.state, 'paused', 'a user has paused what was idle');
   });
 
   t.test('an idle worker does not pause a session to which a call was added meanwhile', async (t) => {
@@ -194,6 +199,12 @@ t.test('calls of a session', async (t) => {
     t.equal(await codeOf(put(id, 4, STEP)), 'session_finished');
     t.same(await store.getCalls(id), { appended: 3, answered: 1, is_finished: true });
     t.match(await read<CallAnswer>(id, '/1/result'), { state: 'done' });
+
+    await stack.loseRedis();
+    await answerCall(stack, id, 2, STEP_RESULT);
+    t.equal(await store.getCalls(id), null, 'a worker has counted its result only');
+    t.match(await read<CallAnswer>(id, '/2/result'), { state: 'done' });
+    t.same(await store.getCalls(id), { appended: 3, answered: 2, is_finished: true });
   });
 
   t.test('every bad field of a call is named', async (t) => {

@@ -1,6 +1,6 @@
 -- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_for_capacity', a job
 -- that moves gets the slots that are reserved for it, and the reason is 'moved'. With the reason 'idle', a session that
--- has a call without a result is queued in place of paused.
+-- has a call without a result is queued in place of paused, and one that a user pauses has the user's reason.
 --
 -- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is
 -- due at once),
@@ -55,7 +55,9 @@ if not repeated then
     return refused
   end
   local to, reason = call.to, call.reason
-  if reason == 'idle' and has_pending_call(call.job_id) then
+  if reason == 'idle' and job.state == 'pausing' then
+    reason = job.reason
+  elseif reason == 'idle' and has_pending_call(call.job_id) then
     to = 'queued'
   end
   local move = reason == 'waiting_for_capacity' and job.move or ''

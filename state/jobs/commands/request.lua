@@ -35,7 +35,8 @@ end
 if call.action == 'pause' then
   if job.state == 'cancelling' then
     return refuse('cannot pause')
-  elseif job.state == 'queued' then
+  elseif job.state == 'queued' or (job.state == 'paused' and job.reason == 'idle') then
+    -- A session that a user pauses is not resumed by its next call.
     set_state(call.job_id, job, 'paused', 'user_request', call.at)
   elseif job.state ~= 'paused' then
     request_state('pausing')

@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { ZerofleetError } from '../../../contracts/index.js';
 import {
-  type CalledMessage,
+  type CallMessage,
   type ConnectedMessage,
-  type LoadCallMessage,
   type LoadedMessage,
   type ShardFailedMessage,
   type ShardMessage,
@@ -21,7 +19,7 @@ import { emit, type GenerationContext, workerOf } from './context.js';
 import { type AttemptError, describeError, describeRankEnd } from './failure.js';
 import type { StepSource } from './session/step-source.js';
 import { type StepsInput, stepsOf } from './session/steps-of.js';
-import { type RankInput, startMessage } from './start-message.js';
+import { newNonce, type RankInput, startMessage } from './start-message.js';
 import type { StopReason } from './stop-requests.js';
 import { assembleWorld } from './world-links.js';
 
@@ -31,7 +29,7 @@ export type GenerationEnd =
   | { kind: 'complete' }
   /** All ranks stopped at one step, as requested. `saved`: that step is the newest checkpoint. */
   | { kind: 'stopped'; cancelled: boolean; saved: boolean }
-  /** Killed before training, because of a stop request or a lost lease. */
+  /** Ended by a stop request before training, by a lost lease, or by a call that the next ranks refuse. */
   | { kind: 'interrupted' }
   | { kind: 'bad_checkpoint'; error: AttemptError }
   /** The training is complete, but no retry saved its last step. */
@@ -116,7 +114,7 @@ export class Generation implements WorldListener {
   }
 
   private async train(hosts: readonly RankHost[]): Promise<WorldEnd> {
-    const nonce = randomBytes(4).toString('hex');
+    const nonce = newNonce();
     const ranks = hosts.map((host, rank) => ({
       start: startMessage(this.ctx, this.options, rank, nonce),
       host,
@@ -198,7 +196,7 @@ export class Generation implements WorldListener {
       this.inBackground(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
   }
 
-  onCall(rank: number, message: CalledMessage | LoadCallMessage): void {
+  onCall(rank: number, message: CallMessage): void {
     this.steps.onCall(rank, message);
   }
 
@@ -255,7 +253,8 @@ export class Generation implements WorldListener {
       case 'lost': {
         const { rank, host, end: cause } = end;
         const worker = cause.kind === 'node_lost' && { worker_id: workerOf(this.ctx.placements, rank) };
-        return this.failed({ ...describeRankEnd(rank, host, cause), ...worker });
+        const error = { ...describeRankEnd(rank, host, cause), ...worker };
+        return this.steps.refuses(error) ? { kind: 'interrupted' } : this.failed(error);
       }
       case 'killed':
         if (this.saveSkipped) return { kind: 'stopped', cancelled: false, saved: false };

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { traceHeaders } from '../../../contracts/index.js';
 import type { EvaluationFile, StartMessage, TrainingFile } from '../../../contracts/rank-protocol.js';
 import { agentSilenceMs } from '../../shared/timing.js';
@@ -17,6 +18,11 @@ export interface RankInput {
   /** Digest of all tokens. */
   tokens_digest: string;
   failures_per_second: number;
+}
+
+/** Returns a nonce of a generation, or of a repeated save. */
+export function newNonce(): string {
+  return randomBytes(4).toString('hex');
 }
 
 /** Returns the message that starts a rank. @param nonce of the generation */

@@ -27,6 +27,8 @@ import type {
   LoadSource,
   RankMessage,
   RunningMessage,
+  SaveAnswerMessage,
+  SaveCallMessage,
   ShardFailedMessage,
   ShardMessage,
   StoppedMessage,
@@ -133,8 +135,13 @@ const Stopped = message('stopped', { step: Count, flags: Count });
 const Called = message('called', {
   number: Count,
   step: Count,
-  result: nullable(Text),
+  result: Type.Null(),
   digest_part: nullable(DigestPart),
+});
+const SaveCall = message('save_call', {
+  step: Count,
+  policy: Type.Union([Type.Literal('periodic'), Type.Literal('final')]),
+  is_busy: Type.Boolean(),
 });
 const Failed = message('failed', { error: RankError, step: Count });
 const Publish = message('publish', { key: Key, value: Base64 });
@@ -149,17 +156,20 @@ true satisfies Fits<typeof Heartbeat, HeartbeatMessage> &
   Fits<typeof ShardSaved, ShardMessage> &
   Fits<typeof ShardFailed, ShardFailedMessage> &
   Fits<typeof Stopped, StoppedMessage> &
-  Fits<typeof Called, CalledMessage> &
+  Fits<typeof Called, CalledMessage & { result: null }> &
+  Fits<typeof SaveCall, SaveCallMessage> &
   Fits<typeof Failed, FailedMessage>;
 
 /**
- * `connected`, `stepped` and `load_call` are sent by rank 0 for all ranks, and rank 0 always runs on the leader.
+ * `connected`, `stepped`, `load_call` and the results of calls are sent by rank 0 for all ranks, and rank 0 always runs
+ * on the leader.
  */
 const FromRank = Type.Union([
   Heartbeat,
   Loaded,
   Running,
   Called,
+  SaveCall,
   ShardSaved,
   ShardFailed,
   Stopped,
@@ -220,13 +230,18 @@ true satisfies Fits<typeof Load, LoadSource> & Fits<typeof Base, BaseLoad>;
 
 const Calls = message('calls', { until: Count, answered: Count, flags: Count, save_request: Count });
 const LoadAnswer = message('load_answer', { error: nullable(RankError) });
-true satisfies Fits<typeof Calls, CallsMessage> & Fits<typeof LoadAnswer, LoadAnswerMessage>;
+const Nonce = Type.String({ pattern: '^[A-Za-z0-9]+$', maxLength: 64 });
+const SaveAnswer = message('save_answer', { nonce: nullable(Nonce) });
+true satisfies Fits<typeof Calls, CallsMessage> &
+  Fits<typeof LoadAnswer, LoadAnswerMessage> &
+  Fits<typeof SaveAnswer, SaveAnswerMessage>;
 
 const ToRank = Type.Union([
   message('deliver', { key: Key, value: Base64 }),
   message('flags', { flags: Count, save_request: Count }),
   Calls,
   LoadAnswer,
+  SaveAnswer,
   message('proceed', {}),
   message('exit', {}),
 ]);
@@ -235,7 +250,7 @@ const ToRank = Type.Union([
 const Start = message('start', {
   rank: Count,
   world_size: Type.Integer({ minimum: 1 }),
-  nonce: Type.String({ pattern: '^[A-Za-z0-9]+$', maxLength: 64 }),
+  nonce: Nonce,
   load: nullable(Load),
   base: nullable(Base),
   failures_per_second: Seconds,
@@ -249,7 +264,9 @@ export type StartOrder = Static<typeof Start>;
 
 /** Returns the wire form of a rank's message; null for messages that only rank 0 sends, on the leader. */
 export function rankToWire(message: RankMessage): Static<typeof FromRank> | null {
-  if (message.kind === 'connected' || message.kind === 'stepped' || message.kind === 'load_call') return null;
+  if (message.kind === 'connected' || message.kind === 'stepped') return null;
+  if (message.kind === 'load_call' || message.kind === 'result_part') return null;
+  if (message.kind === 'called') return { ...message, result: null };
   return message.kind === 'publish' ? { ...message, value: toBase64(message.value) } : message;
 }
 

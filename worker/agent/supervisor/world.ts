@@ -1,9 +1,8 @@
 import type { SystemUse } from '../../../contracts/index.js';
 import type {
   AgentMessage,
-  CalledMessage,
+  CallMessage,
   ConnectedMessage,
-  LoadCallMessage,
   LoadedMessage,
   RankMessage,
   ShardFailedMessage,
@@ -34,8 +33,8 @@ export interface WorldListener {
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
   onStepped(message: SteppedMessage, use: StepUse): void;
-  /** A rank of a session has run a call, or asks for a checkpoint to load. */
-  onCall(rank: number, message: CalledMessage | LoadCallMessage): void;
+  /** A rank of a session has run a call, or asks whether to load a checkpoint or to save. */
+  onCall(rank: number, message: CallMessage): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
   /** A line of a rank's log, until the world has ended. */
@@ -130,8 +129,10 @@ export class World {
       case 'stepped':
         listener.onStepped(message, { memory_bytes: this.memory.take(), system: this.system.take() });
         break;
+      case 'result_part':
       case 'called':
       case 'load_call':
+      case 'save_call':
         listener.onCall(rank, message);
         break;
       case 'shard':

@@ -23,8 +23,6 @@ import { loadModel } from './load-model.js';
 /** State before the first step of a generation. */
 export interface Begun {
   at: TrainingPosition;
-  /** True if `at` is the newest checkpoint of the job. */
-  is_saved: boolean;
   /** Calls that the state includes. */
   calls: CallPosition;
   early_stopping: EarlyStoppingState | null;
@@ -46,7 +44,6 @@ export async function begin(ctx: RankContext, trainer: RankTrainer, state: Train
     const baseDigestPart = start.base === null ? null : await trainer.baseDigestPart();
     return {
       at: positionAfterRestore(null, start.spec.train.loss_scale),
-      is_saved: false,
       calls: NO_CALLS,
       early_stopping: fresh,
       base_digest_part: baseDigestPart,
@@ -64,7 +61,6 @@ export async function begin(ctx: RankContext, trainer: RankTrainer, state: Train
   const reference = await beginReference(ctx, trainer, continued);
   return {
     at,
-    is_saved: own !== null,
     calls: own?.calls ?? NO_CALLS,
     early_stopping: own?.early_stopping ?? fresh,
     base_digest_part: base?.digest_part ?? null,

@@ -1,11 +1,17 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { StoredCall } from '../../../contracts/index.js';
-import { type CallsMessage, type RankMessage, STEP_FLAGS } from '../../../contracts/rank-protocol.js';
+import {
+  type CallsMessage,
+  type RankMessage,
+  type SaveCallMessage,
+  STEP_FLAGS,
+} from '../../../contracts/rank-protocol.js';
 import { callText } from '../../../formats/calls/call-log.js';
 import { callKey } from '../../../formats/checkpoint/layout.js';
 import { openObjectStore } from '../../../platform/object-store/index.js';
 import { fakeCore } from '../../testing/fake-core.js';
+import { FINISH, PASS, SAVE, UPDATE } from '../../testing/session-calls.js';
 import { startMessage, testSpec } from '../../testing/start-message.js';
 import { Inbox } from '../channel.js';
 import { positionAfterRestore } from '../position.js';
@@ -14,21 +20,19 @@ import { trainedState } from '../trained-state.js';
 import { trainerConfig } from '../trainer-config.js';
 import { callLoop } from './call-loop.js';
 
-const PASS = {
-  type: 'forward_backward',
-  loss: { type: 'cross_entropy' },
-  rows: [{ tokens: [1, 2, 3], targets: [2, 3, -100] }],
-} satisfies StoredCall;
-const UPDATE = {
-  type: 'optim_step',
-  lr: 0.5,
-  betas: [0.9, 0.95],
-  eps: 1e-8,
-  weight_decay: 0,
-  gradient_clipping: 1,
-} satisfies StoredCall;
-const SAVE = { type: 'save_state' } satisfies StoredCall;
-const FINISH = { type: 'finish' } satisfies StoredCall;
+/** Results as the agent reads them: null for each call without one. */
+function resultsOf(sent: readonly RankMessage[]) {
+  const results: unknown[] = [];
+  let parts: Uint8Array[] = [];
+  for (const message of sent) {
+    if (message.kind === 'result_part') parts.push(message.bytes);
+    if (message.kind !== 'called') continue;
+    const { result } = message;
+    results.push(result && JSON.parse(Buffer.concat([...parts, result]).toString('utf8')));
+    parts = [];
+  }
+  return results;
+}
 
 interface Session {
   calls: readonly StoredCall[];
@@ -36,12 +40,15 @@ interface Session {
   orders?: Partial<CallsMessage>[];
   rank?: number;
   every_steps?: number;
-  /** Calls that the state includes at the beginning. */
-  included?: number;
+  /** The agent's answer to a `save_call`, by default a nonce for each. */
+  nonceOf?: (message: SaveCallMessage) => string | null;
+  /** Whether the rank holds all of its snapshots. */
+  busy?: boolean;
 }
 
 /** Runs a session with the fake core. Returns its messages and the saves. */
-async function run(t: Test, { calls, orders, rank = 0, every_steps = 100, included = 0 }: Session) {
+async function run(t: Test, session: Session) {
+  const { calls, orders, rank = 0, every_steps = 100, nonceOf = () => 'n', busy = false } = session;
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const spec = testSpec({ train: { session: {} }, every_steps });
@@ -53,7 +60,11 @@ async function run(t: Test, { calls, orders, rank = 0, every_steps = 100, includ
   await trainer.initialize();
   const sent: RankMessage[] = [];
   const channel = {
-    send: async (message: RankMessage) => void sent.push(message),
+    send: async (message: RankMessage) => {
+      sent.push(message);
+      if (message.kind === 'save_call')
+        inbox.saveAnswers.put({ kind: 'save_answer', nonce: nonceOf(message) });
+    },
     onMessage: () => undefined,
     onDisconnect: () => undefined,
   };
@@ -70,22 +81,21 @@ async function run(t: Test, { calls, orders, rank = 0, every_steps = 100, includ
     objects,
     trainer,
     state: trainedState(fakeCore(), config, spec),
-    writer: { save },
+    writer: { save, busy },
     begun: {
       at: positionAfterRestore(null, spec.train.loss_scale),
-      is_saved: included > 0,
-      calls: { number: included, tokens: 0 },
+      calls: { number: 0, tokens: 0 },
     },
     onStep: () => undefined,
   });
   const called = sent.flatMap((message) => (message.kind === 'called' ? [message] : []));
-  const results = called.map(({ result }) => (result === null ? null : JSON.parse(result)));
+  const results = resultsOf(sent);
   return {
     end,
     sent,
     called,
     results,
-    saves: saves.map(({ calls, save_request }) => ({ ...calls, save_request })),
+    saves: saves.map(({ calls, save_request, nonce }) => ({ ...calls, save_request, nonce })),
   };
 }
 
@@ -115,25 +125,40 @@ t.test('calls run in their order, and rank 0 has their results', async (t) => {
 
 t.test('a save has the calls that its state includes, without pending gradients', async (t) => {
   const pause = { flags: STEP_FLAGS.pause };
-  const saves = async (calls: StoredCall[], included = 0) =>
-    (await run(t, { calls, orders: [{ until: calls.length, ...pause }], included })).saves;
-  const note = { save_request: 0 };
+  const saves = async (calls: StoredCall[]) =>
+    (await run(t, { calls, orders: [{ until: calls.length, ...pause }] })).saves;
+  const note = { save_request: 0, nonce: 'n' };
   t.strictSame(await saves([PASS, UPDATE]), [{ number: 2, tokens: 3, ...note }]);
   t.strictSame(await saves([PASS, UPDATE, PASS]), [{ number: 2, tokens: 3, ...note }]);
   t.strictSame(await saves([PASS, UPDATE, { ...PASS, type: 'forward' }]), [
     { number: 3, tokens: 3, ...note },
   ]);
   t.strictSame(await saves([PASS, UPDATE, PASS, UPDATE]), [{ number: 4, tokens: 6, ...note }]);
-  t.strictSame(await saves([PASS, UPDATE], 2), [], 'the state is saved already');
 });
 
 t.test('save_state and finish are not part of the save that they make', async (t) => {
-  const { saves, results, end } = await run(t, { calls: [PASS, UPDATE, SAVE, SAVE, PASS, UPDATE, FINISH] });
+  const calls = [PASS, UPDATE, SAVE, SAVE, PASS, UPDATE, FINISH];
+  const asked: SaveCallMessage[] = [];
+  // As the agent answers when the first save fails on another rank.
+  const nonceOf = (message: SaveCallMessage) => {
+    asked.push(message);
+    return asked.length === 3 ? null : `n${asked.length}`;
+  };
+  const { saves, results, end } = await run(t, { calls, nonceOf, busy: true });
   t.strictSame(
-    saves.map(({ number }) => number),
-    [2, 6],
-    'one save of each state',
+    saves.map(({ number, nonce }) => [number, nonce]),
+    [
+      [2, 'n1'],
+      [3, 'n2'],
+    ],
+    'the agent decides which saves begin',
   );
+  const save = { kind: 'save_call', policy: 'final', is_busy: true };
+  t.strictSame(asked, [
+    { ...save, step: 1 },
+    { ...save, step: 1 },
+    { ...save, step: 2 },
+  ]);
   t.strictSame([results[2], results[3], results[6]], [null, null, null], 'their result is the checkpoint');
   t.strictSame(end, { step: 2, flags: 0 });
 });
@@ -148,8 +173,14 @@ t.test('periodic saves follow the updates, and a requested one the calls before 
     { until: 2, flags: STEP_FLAGS.checkpoint, save_request: 7 },
     { until: 6, flags: STEP_FLAGS.cancel },
   ];
-  const { saves, end } = await run(t, { calls, orders });
-  t.strictSame(saves, [{ number: 2, tokens: 3, save_request: 7 }]);
+  const asked: SaveCallMessage[] = [];
+  const nonceOf = (message: SaveCallMessage) => {
+    asked.push(message);
+    return 'n';
+  };
+  const { saves, end } = await run(t, { calls, orders, nonceOf });
+  t.strictSame(saves, [{ number: 2, tokens: 3, save_request: 7, nonce: 'n' }]);
+  t.match(asked, [{ policy: 'periodic', is_busy: false }], 'no rank waits for it');
   t.strictSame(end, { step: 3, flags: STEP_FLAGS.cancel }, 'a cancelled session saves nothing');
 });
 
@@ -178,4 +209,14 @@ t.test('calls with results run again if they change the state, and have no secon
   );
   t.ok(called[2]?.digest_part, 'the digest is compared');
   t.strictSame(saves, [], 'save_state is not repeated');
+});
+
+t.test('a large result comes in parts', async (t) => {
+  const tokens = Array<number>(500_000).fill(1);
+  const { sent, results } = await run(t, { calls: [{ ...PASS, rows: [{ tokens, targets: tokens }] }] });
+  const parts = sent.flatMap((message) => (message.kind === 'result_part' ? [message.bytes] : []));
+  t.ok(parts.length > 0);
+  t.ok(parts.every(({ length }) => length <= 2 ** 20));
+  const [result] = results as { log_probs: number[][] }[];
+  t.equal(result?.log_probs[0]?.length, tokens.length);
 });

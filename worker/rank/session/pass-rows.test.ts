@@ -1,4 +1,6 @@
 import t from 'tap';
+import type { StoredCall } from '../../../contracts/index.js';
+import { mixedSeed } from '../../../platform/seeds.js';
 import { passAnswer, passRows, sampleAnswer, sampleRequests } from './pass-rows.js';
 
 t.test(
@@ -40,7 +42,7 @@ t.test(
 );
 
 t.test('samples are in the order of the prompts, each with a seed of its own', async (t) => {
-  const requests = sampleRequests({
+  const call = {
     type: 'sample',
     prompts: [[5, 6], [7]],
     n: 2,
@@ -50,14 +52,17 @@ t.test('samples are in the order of the prompts, each with a seed of its own', a
     top_k: 40,
     seed: 9,
     stop_tokens: [2],
-  });
+  } satisfies StoredCall;
+  const requests = sampleRequests(call);
   const common = { max_tokens: 3, temperature: 0.5, top_p: 0.9, top_k: 40, stop_tokens: Int32Array.of(2) };
   t.strictSame(requests, [
-    { ...common, prompt: Int32Array.of(5, 6), seed: 9 },
-    { ...common, prompt: Int32Array.of(5, 6), seed: 10 },
-    { ...common, prompt: Int32Array.of(7), seed: 11 },
-    { ...common, prompt: Int32Array.of(7), seed: 12 },
+    { ...common, prompt: Int32Array.of(5, 6), seed: mixedSeed(9, 0) },
+    { ...common, prompt: Int32Array.of(5, 6), seed: mixedSeed(9, 1) },
+    { ...common, prompt: Int32Array.of(7), seed: mixedSeed(9, 2) },
+    { ...common, prompt: Int32Array.of(7), seed: mixedSeed(9, 3) },
   ]);
+  const seeds = [9, 10, 11].flatMap((seed) => sampleRequests({ ...call, seed }).map((one) => one.seed));
+  t.equal(new Set(seeds).size, 12, 'calls with neighbouring seeds share none');
   const answer = {
     tokens: Int32Array.of(1, 2),
     log_probs: Float32Array.of(-1, -0.5),

@@ -1,6 +1,6 @@
 /** Rows of calls as the core takes them, and its results as the log of calls has them. */
 import type { CallResult, PassCall, StoredCall } from '../../../contracts/index.js';
-import { seedOf } from '../../../platform/seeds.js';
+import { mixedSeed } from '../../../platform/seeds.js';
 import type { PassResult, PassRows, SampledAnswer, SampleRequest } from '../../shared/native/adapter.js';
 
 type Row = PassCall['rows'][number];
@@ -51,7 +51,10 @@ export function passAnswer(
   };
 }
 
-/** Requests in the order of the prompts. Each has a seed of its own, so that equal prompts get different samples. */
+/**
+ * Requests in the order of the prompts. Each has a seed of its own, so that equal prompts get different samples. Calls
+ * with neighbouring seeds share none.
+ */
 export function sampleRequests(call: SampleCall): SampleRequest[] {
   const { prompts, n, max_tokens, temperature, top_p, top_k, seed, stop_tokens } = call;
   const common = { max_tokens, temperature, top_p, top_k, stop_tokens: Int32Array.from(stop_tokens) };
@@ -60,7 +63,7 @@ export function sampleRequests(call: SampleCall): SampleRequest[] {
     return Array.from({ length: n }, (_, k) => ({
       ...common,
       prompt,
-      seed: seedOf(BigInt(seed) + BigInt(i * n + k)),
+      seed: mixedSeed(seed, i * n + k),
     }));
   });
 }

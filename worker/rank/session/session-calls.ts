@@ -5,7 +5,7 @@ import {
   type StoredCall,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import type { RetryPolicy } from '../../../contracts/rank-protocol.js';
+import type { StartMessage } from '../../../contracts/rank-protocol.js';
 import { readCall } from '../../../formats/calls/call-log.js';
 import { codeOf, retryTransient, toRankError } from '../../shared/errors.js';
 import type { OptimStep, PassLoss, StepResult } from '../../shared/native/adapter.js';
@@ -16,8 +16,8 @@ import { finiteOrNull, passAnswer, passRows, sampleAnswer, sampleRequests } from
 import { StepPasses } from './step-passes.js';
 
 export interface SessionOptions extends LoadTarget {
-  writer: Pick<SnapshotWriter, 'save'>;
-  begun: Pick<Begun, 'at' | 'is_saved' | 'calls'>;
+  writer: Pick<SnapshotWriter, 'save' | 'busy'>;
+  begun: Pick<Begun, 'at' | 'calls'>;
   onStep(result: Pick<StepResult, 'step' | 'sent'>): void;
 }
 
@@ -27,6 +27,9 @@ interface Outcome {
   /** True if the call has changed the state. */
   changes: boolean;
 }
+
+/** Maximum size of a message, so that its reader serves others meanwhile. */
+const RESULT_PART_BYTES = 2 ** 20;
 
 /** Calls that change nothing: they are skipped if they have a result. */
 const WITHOUT_EFFECT: ReadonlySet<StoredCall['type']> = new Set(['forward', 'sample', 'save_state']);
@@ -43,18 +46,15 @@ export class SessionCalls {
   private tokens: number;
   /** Passes since the last update whose gradients are pending; null without any. */
   private passes: StepPasses | null = null;
-  /** Step of the newest save. */
-  private savedStep: number | null;
   private next: { number: number; call: Promise<StoredCall> } | null = null;
 
   constructor(private readonly options: SessionOptions) {
-    const { at, is_saved, calls } = options.begun;
+    const { at, calls } = options.begun;
     this.step = at.step;
     this.skippedSteps = at.skipped_steps;
     this.number = calls.number;
     this.included = calls.number;
     this.tokens = calls.tokens;
-    this.savedStep = is_saved ? at.step : null;
   }
 
   /** Runs the calls up to a number. Returns true after a `finish`. */
@@ -69,13 +69,18 @@ export class SessionCalls {
     return false;
   }
 
-  /** Saves the state, unless it is saved. */
-  async save(policy: RetryPolicy, saveRequest: number): Promise<void> {
-    if (this.savedStep === this.step) return;
-    const { writer, trainer } = this.options;
-    this.savedStep = this.step;
+  /**
+   * Saves the state, unless it is saved. The agent decides for all ranks, because a rank does not know whether the
+   * others have saved.
+   */
+  async save(policy: keyof StartMessage['save'], saveRequest: number): Promise<void> {
+    const { writer, trainer, channel, inbox, start } = this.options;
+    await channel.send({ kind: 'save_call', step: this.step, policy, is_busy: writer.busy });
+    const { nonce } = await inbox.saveAnswers.take();
+    if (nonce === null) return;
     const number = this.passes === null ? this.number : this.included;
-    await writer.save(trainer, policy, {
+    await writer.save(trainer, start.save[policy], {
+      nonce,
       save_request: saveRequest,
       eval_losses: {},
       early_stopping: null,
@@ -98,12 +103,22 @@ export class SessionCalls {
       kind: 'called',
       number,
       step: this.step,
-      result: isReported ? JSON.stringify(result) : null,
+      result: isReported ? await this.lastPart(Buffer.from(JSON.stringify(result))) : null,
       digest_part: changes ? trainer.digestPart() : null,
     });
     const { every_steps } = start.spec.checkpoint;
     const isDue = call.type === 'optim_step' && every_steps !== undefined && this.step % every_steps === 0;
-    if (changes && isDue) await this.save(start.save.periodic, 0);
+    if (changes && isDue) await this.save('periodic', 0);
+  }
+
+  /** Sends a result up to its last part, which it returns. */
+  private async lastPart(result: Uint8Array): Promise<Uint8Array> {
+    let at = 0;
+    for (; result.length - at > RESULT_PART_BYTES; at += RESULT_PART_BYTES) {
+      const bytes = result.subarray(at, at + RESULT_PART_BYTES);
+      await this.options.channel.send({ kind: 'result_part', bytes });
+    }
+    return result.subarray(at);
   }
 
   /** @throws errors that are no result: the generation ends, and another one runs the call again */
@@ -120,7 +135,7 @@ export class SessionCalls {
   }
 
   private async apply(number: number, call: StoredCall): Promise<Outcome> {
-    const { trainer, start } = this.options;
+    const { trainer } = this.options;
     switch (call.type) {
       case 'forward':
       case 'forward_backward':
@@ -137,10 +152,10 @@ export class SessionCalls {
             'gradients_pending',
             'gradients wait for an optim_step and are not part of a checkpoint: call optim_step first',
           );
-        await this.save(start.save.final, 0);
+        await this.save('final', 0);
         return { result: null, changes: false };
       case 'finish':
-        await this.save(start.save.final, 0);
+        await this.save('final', 0);
         return { result: null, changes: false };
     }
   }

@@ -1,20 +1,20 @@
-import { ZerofleetError } from '../../../../contracts/index.js';
 import {
   type CalledMessage,
+  type CallMessage,
   type LoadCallMessage,
   type LoadedMessage,
   type RankError,
+  type SaveCallMessage,
   STEP_FLAGS,
 } from '../../../../contracts/rank-protocol.js';
 import { sumDigests } from '../../../../formats/checkpoint/digest.js';
-import type { ChecksummedFile } from '../../../../formats/checkpoint/verified-chunks.js';
-import { codeOf, isBadCheckpoint, toRankError } from '../../../shared/errors.js';
-import { readManifest } from '../../../shared/read-manifest.js';
 import type { SavePace } from '../../../shared/save-pace.js';
 import type { CompleteSave } from '../../checkpoint/save-collector.js';
-import { type GenerationContext, retryStorage } from '../context.js';
+import type { GenerationContext } from '../context.js';
 import { type AttemptError, describeError } from '../failure.js';
 import type { JobCheckpoints } from '../job-checkpoints.js';
+import { newNonce } from '../start-message.js';
+import { CallLoads } from './call-loads.js';
 import { CallResults, type RunCall } from './call-results.js';
 import type { JobCalls } from './job-calls.js';
 import type { StepSource, Tell } from './step-source.js';
@@ -30,24 +30,20 @@ export interface FeedControl {
 }
 
 interface CallFeedOptions extends FeedControl {
-  calls: JobCalls;
-  checkpoints: JobCheckpoints;
+  calls: Omit<JobCalls, 'close' | 'finishedStep'>;
+  checkpoints: Pick<JobCheckpoints, 'latest' | 'latestStep' | 'answerSave' | 'verifyLoad'>;
   pace: SavePace;
-}
-
-/** Checkpoint that the ranks load for a call. */
-interface OpenLoad {
-  number: number;
-  source: { directory: string };
-  files: readonly ChecksummedFile[];
 }
 
 /** Feeds the calls of a session to the ranks of a generation, and stores the results. */
 export class CallFeed implements StepSource {
   private readonly results: CallResults;
+  private readonly loads: CallLoads;
   /** Calls up to this number had results before the generation. */
   private readonly answered: number;
   private readonly reports = new Map<number, Map<number, CalledMessage>>();
+  /** Parts of the result of rank 0's next report. */
+  private parts: Uint8Array[] = [];
   private unwatch: () => void = () => undefined;
   private idle: NodeJS.Timeout | undefined;
   private isRunning = false;
@@ -57,13 +53,16 @@ export class CallFeed implements StepSource {
   private until = 0;
   private done = 0;
   private step = 0;
-  /** Step at which the newest save was ordered. */
-  private orderedAt: number | null = null;
-  private load: OpenLoad | null = null;
+  /** Step at which the newest save was ordered: the next one follows at a later step. */
+  private orderedAt = -1;
+  /** True until the save that was ordered has ended. */
+  private isOrdered = false;
+  /** Messages of the ranks that wait for the answer to a `save_call`. */
+  private saveCalls: SaveCallMessage[] = [];
 
   /** @param first number of the last call that the state of the ranks includes */
   constructor(
-    private readonly ctx: GenerationContext,
+    private readonly ctx: Pick<GenerationContext, 'deps' | 'job' | 'lease' | 'stops' | 'world_size'>,
     private readonly options: CallFeedOptions,
     first: number,
   ) {
@@ -71,6 +70,7 @@ export class CallFeed implements StepSource {
     this.until = first;
     this.done = first;
     this.results = new CallResults(options.calls, (error) => options.abandon(describeError(error)));
+    this.loads = new CallLoads(ctx, options);
   }
 
   begin(step: number): void {
@@ -86,14 +86,19 @@ export class CallFeed implements StepSource {
     this.announce();
   }
 
-  onCall(rank: number, message: CalledMessage | LoadCallMessage): void {
-    if (message.kind === 'load_call') {
-      void this.openLoad(message);
-      return;
-    }
-    const { number } = message;
+  onCall(rank: number, message: CallMessage): void {
+    if (message.kind === 'result_part') this.parts.push(message.bytes);
+    else if (message.kind === 'called') this.onCalled(rank, message);
+    else if (message.kind === 'load_call') void this.onLoadCall(message);
+    else void this.onSaveCall(message);
+  }
+
+  private onCalled(rank: number, message: CalledMessage): void {
+    const { number, result: last } = message;
     const reports = this.reports.get(number) ?? new Map<number, CalledMessage>();
-    this.reports.set(number, reports.set(rank, message));
+    const complete = last && Buffer.concat([...this.parts, last]);
+    if (last) this.parts = [];
+    this.reports.set(number, reports.set(rank, { ...message, result: complete }));
     if (reports.size < this.ctx.world_size) return;
     this.reports.delete(number);
     const parts = [...reports.values()].flatMap(({ digest_part }) => digest_part ?? []);
@@ -106,16 +111,15 @@ export class CallFeed implements StepSource {
     });
   }
 
+  refuses(error: RankError): boolean {
+    return this.loads.refuse(error);
+  }
+
   async verifyLoad(messages: readonly LoadedMessage[]): Promise<void> {
-    const { load, options } = this;
-    if (load === null) throw new ZerofleetError('internal_error', 'ranks loaded without a call');
     try {
-      const ranges = messages.flatMap((message) => message.ranges);
-      await options.checkpoints.verifyLoad(load, ranges);
+      await this.loads.verify(messages);
     } catch (error) {
-      // The state of the ranks is damaged. The next generation runs the calls before again, and refuses this one.
-      if (isBadCheckpoint(codeOf(error) ?? '')) options.calls.refuse(load.number, toRankError(error));
-      else options.abandon(describeError(error));
+      if (!this.loads.refuse(error)) this.options.abandon(describeError(error));
       throw error;
     }
   }
@@ -125,15 +129,20 @@ export class CallFeed implements StepSource {
     if (calls) await this.results.until(calls.number);
   }
 
-  saved({ cost }: CompleteSave): void {
+  saved({ step, save_request, cost }: CompleteSave): void {
     const { checkpoints, pace } = this.options;
     pace.saved(cost.stall_seconds);
+    if (save_request >= this.saveRequest) this.saveRequest = 0;
     if (checkpoints.latest) this.results.saved(checkpoints.latest);
-    this.announce();
+    this.onSaveEnd(step);
   }
 
+  /** The agent that holds the lease now decides whether the state is saved. */
   notSaved(step: number, error: unknown): void {
+    if (this.ctx.lease.lost.aborted) return;
+    this.options.pace.notSaved();
     this.results.notSaved(step, error);
+    this.onSaveEnd(step);
   }
 
   async close(): Promise<void> {
@@ -143,27 +152,73 @@ export class CallFeed implements StepSource {
     await this.results.close();
   }
 
+  private async onLoadCall(message: LoadCallMessage): Promise<void> {
+    const { tell, abandon } = this.options;
+    try {
+      tell({ kind: 'load_answer', error: await this.loads.open(message) });
+    } catch (error) {
+      abandon(describeError(error));
+    }
+  }
+
+  /** Answers the ranks when all have asked. */
+  private async onSaveCall(message: SaveCallMessage): Promise<void> {
+    const { saveCalls } = this;
+    saveCalls.push(message);
+    if (saveCalls.length < this.ctx.world_size) return;
+    this.saveCalls = [];
+    const isBusy = saveCalls.some(({ is_busy }) => is_busy);
+    try {
+      const begins = await this.beginSave(message, isBusy);
+      this.options.tell({ kind: 'save_answer', nonce: begins ? newNonce() : null });
+    } catch {
+      // The generation has ended.
+    }
+  }
+
+  private async beginSave({ step, policy }: SaveCallMessage, isBusy: boolean): Promise<boolean> {
+    const isPeriodic = policy === 'periodic';
+    const isSkipped = isPeriodic && isBusy && this.ctx.job.spec.checkpoint.on_busy === 'skip';
+    if (!isSkipped && this.options.checkpoints.latestStep !== step)
+      return this.results.beginSave(step, !isPeriodic);
+    this.isOrdered = false;
+    return false;
+  }
+
+  private onSaveEnd(step: number): void {
+    if (step >= this.orderedAt) this.isOrdered = false;
+    this.announce();
+  }
+
   private onDone(call: RunCall): void {
     const { calls, checkpoints, abandon } = this.options;
     const { number, step, result, digest } = call;
     this.done = number;
     this.step = step;
-    if (number > this.answered) this.results.add(call);
-    else if (digest !== null || result !== null)
+    this.loads.ended(number);
+    if (number > this.answered) {
+      this.results.add(call);
+      // There was nothing to save if the checkpoint exists.
+      if (result === null && checkpoints.latest?.step === step) this.results.saved(checkpoints.latest);
+    } else if (digest !== null || result !== null)
       void calls.checkAgain(number, digest).catch((error: unknown) => abandon(describeError(error)));
-    // There was nothing to save if the checkpoint exists.
-    if (result === null && checkpoints.latest?.step === step) this.results.saved(checkpoints.latest);
+    this.watchIdle();
     this.announce();
   }
 
   private onCounters(): void {
+    this.watchIdle();
+    this.announce();
+  }
+
+  /** Measures the time in which no call runs, also none that is run again, and none waits for its result. */
+  private watchIdle(): void {
     const { calls } = this.options;
     const { stops, job } = this.ctx;
     clearTimeout(this.idle);
-    if (calls.appended > calls.answered) stops.withdraw('idle');
+    if (calls.appended > Math.min(calls.answered, this.done)) stops.withdraw('idle');
     else
       this.idle = setTimeout(() => stops.request('idle'), 1000 * (job.spec.train.session?.idle_seconds ?? 0));
-    this.announce();
   }
 
   /** Tells the ranks which calls to run, and what follows them. A stop is the last message. */
@@ -177,7 +232,10 @@ export class CallFeed implements StepSource {
     const save = flags === 0 ? this.dueSave() : null;
     if (until === this.until && flags === 0 && save === null) return;
     this.until = until;
-    if (save !== null) this.orderedAt = this.step;
+    if (save !== null) {
+      this.isOrdered = true;
+      this.orderedAt = this.step;
+    }
     tell({
       kind: 'calls',
       until,
@@ -199,33 +257,8 @@ export class CallFeed implements StepSource {
         .catch((error: unknown) => this.options.abandon(describeError(error)));
       return null;
     }
-    if (this.orderedAt === step) return null;
+    if (this.isOrdered || this.orderedAt === step) return null;
     if (saveRequest > 0) return saveRequest;
     return !isSaved && pace.isDue() ? 0 : null;
   }
-
-  /** Answers the ranks, and keeps the checkpoint while they read it. */
-  private async openLoad({ number, checkpoint, directory }: LoadCallMessage): Promise<void> {
-    const { tell, calls, abandon } = this.options;
-    const { deps, job, lease } = this.ctx;
-    try {
-      const refusal = calls.refusalOf(number);
-      if (refusal) return tell({ kind: 'load_answer', error: refusal });
-      await lease.call(() => deps.store.holdCheckpoint(checkpoint, job.id));
-      const { id, shards } = await retryStorage(this.ctx, () => readManifest(deps.objects, directory));
-      this.load = { number, source: { directory }, files: shards };
-      tell({ kind: 'load_answer', error: id === checkpoint ? null : missing(checkpoint) });
-    } catch (error) {
-      const { code, message } = toRankError(error);
-      if (!isBadCheckpoint(code)) return abandon(describeError(error));
-      tell({
-        kind: 'load_answer',
-        error: code === 'object_not_found' ? missing(checkpoint) : { code, message },
-      });
-    }
-  }
-}
-
-function missing(checkpoint: string): RankError {
-  return { code: 'checkpoint_not_found', message: `checkpoint ${checkpoint} does not exist any more` };
 }

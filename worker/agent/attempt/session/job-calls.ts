@@ -1,9 +1,10 @@
-import { ZerofleetError } from '../../../../contracts/index.js';
+import { type CallResult, ZerofleetError } from '../../../../contracts/index.js';
 import type { RankError } from '../../../../contracts/rank-protocol.js';
 import { putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
 import { callResultKey } from '../../../../formats/checkpoint/layout.js';
 import { waitOrAbort } from '../../../../platform/process/retry.js';
 import { callCounters } from '../../../../state/index.js';
+import { codeOf } from '../../../shared/errors.js';
 import { type AttemptContext, retryStorage } from '../context.js';
 
 /** Pause after a failed read of the counters. */
@@ -42,17 +43,20 @@ export class JobCalls {
 
   /**
    * Stores the result of the next call and counts it. A result that exists stays: it has the same bytes, unless it
-   * names a checkpoint.
+   * names a checkpoint. The lease is confirmed first, because the object store cannot refuse a result, and an error may
+   * come from the loss of the lease.
    * @param digest state digest after a change of the state
-   * @throws ZerofleetError `replay_differs`
+   * @throws ZerofleetError `replay_differs`; the reason for which the lease was lost
    */
   async answer(number: number, result: Buffer, digest: string | null): Promise<void> {
     const { deps, job, lease } = this.ctx;
     const key = callResultKey(job.id, number);
+    await lease.confirm();
     const before = await retryStorage(this.ctx, () => putOnce(deps.objects, key, result));
     if (before !== null && digest !== null) checkDigest(number, JSON.parse(before.toString('utf8')), digest);
     const bytes = (before ?? result).length;
-    await lease.call((id) => deps.store.countCalls(id, { answered: number, bytes }));
+    const { appended } = this;
+    await lease.call((id) => deps.store.countCalls(id, { appended, answered: number, bytes }));
     this.answered = Math.max(this.answered, number);
     this.wake();
   }
@@ -62,6 +66,16 @@ export class JobCalls {
     const { deps, job } = this.ctx;
     const before = await retryStorage(this.ctx, () => readCallResult(deps.objects, job.id, number));
     checkDigest(number, before, digest);
+  }
+
+  /** Returns the stored result of a call, also before it is counted; null without one. */
+  async resultOf(number: number): Promise<CallResult | null> {
+    const { deps, job } = this.ctx;
+    const reading = retryStorage(this.ctx, () => readCallResult(deps.objects, job.id, number));
+    return reading.catch((error: unknown) => {
+      if (codeOf(error) === 'object_not_found') return null;
+      throw error;
+    });
   }
 
   refuse(number: number, error: RankError): void {
@@ -97,7 +111,11 @@ export class JobCalls {
 
   private async read(): Promise<void> {
     const { deps, lease } = this.ctx;
+    const before = { appended: this.appended, answered: this.answered };
     const { appended, answered } = await lease.call((id) => callCounters(deps, id));
+    // Redis was restored from an older copy.
+    if (appended < before.appended || answered < before.answered)
+      await lease.call((id) => deps.store.countCalls(id, { ...before, bytes: 0 }));
     const rises = appended > this.appended || answered > this.answered;
     this.appended = Math.max(this.appended, appended);
     this.answered = Math.max(this.answered, answered);

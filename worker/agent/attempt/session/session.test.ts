@@ -6,7 +6,8 @@ import { connectRedis, disconnectRedis } from '../../../../platform/redis/connec
 import { until } from '../../../../platform/testing/waiting.js';
 import { fakeStateDigest } from '../../../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../../../testing/fleet.js';
-import { FINISH, PASS, SAVE, TestSession, UPDATE, updates } from './testing/test-session.js';
+import { FINISH, PASS, SAVE, UPDATE, updates } from '../../../testing/session-calls.js';
+import { TestSession } from './testing/test-session.js';
 
 async function fleet(t: Test, options: FleetOptions = {}): Promise<Fleet> {
   const started = await Fleet.start(options);
@@ -139,7 +140,6 @@ t.test('an idle session is paused with its state, and continues after the next c
   const paused = await f.untilState(session.id, 'paused');
   t.match(paused, { reason: 'idle', latest_checkpoint: { step: 2 }, lost_work_seconds: 0 });
   await session.append(UPDATE);
-  await f.store.resumeJob(session.id);
   t.match((await session.results()).at(-1), { step: 3, state_digest: fakeStateDigest(1, 3) });
 });
 
@@ -153,6 +153,61 @@ t.test('a call that gives another state than before fails the session', async (t
   await session.append(...updates(1));
   const { failure } = await f.untilState(session.id, 'failed');
   t.match(failure, { code: 'replay_differs', message: /^call 4 / });
+  await t.rejects(session.result(7), /call 7 has no result, and the job is failed: .*replay_differs/);
+});
+
+t.test('save_state and finish save a step whose periodic save failed', async (t) => {
+  const f = await fleet(t);
+  await f.agent(2);
+  const session = await TestSession.create(f, { ranks: 2, every_steps: 1 });
+  const failures = async () =>
+    (await f.events(session.id)).filter(({ type }) => type === 'checkpoint.failed').length;
+  for (const last of [SAVE, FINISH]) {
+    const before = await failures();
+    const empty = await f.fillDisk();
+    await session.run(PASS, UPDATE);
+    await until(async () => (await failures()) > before);
+    await empty();
+    const [saved] = await session.run(last);
+    t.match(saved, { checkpoint: /^ckpt_/, step: last === SAVE ? 1 : 2 });
+  }
+  await f.untilState(session.id, 'succeeded');
+});
+
+t.test('load_state of a checkpoint without one of its shards is answered with the error', async (t) => {
+  const f = await fleet(t);
+  await f.agent(2);
+  const session = await TestSession.create(f, { ranks: 2 });
+  await session.run(PASS, UPDATE);
+  const load = await session.save();
+  await session.run(PASS, UPDATE, SAVE);
+  const shard = (await f.keys(load.prefix)).find((key) => key.includes('shard')) ?? '';
+  const bytes = await f.objects.get(shard);
+  await f.objects.delete([shard]);
+  const [missing] = await session.run(load);
+  t.match(missing, { error: { code: 'object_not_found' } });
+  await f.objects.put(shard, bytes.subarray(0, bytes.length / 2));
+  const [short, , update] = await session.run(load, PASS, UPDATE);
+  t.match(short, { error: { code: 'invalid_range' } });
+  t.match(update, { step: 3, state_digest: fakeStateDigest(1, 3) }, 'the session goes on with its state');
+  t.match(await f.store.getJob(session.id), { attempt: 1 });
+});
+
+t.test('a load that is run again ends as before', async (t) => {
+  const f = await fleet(t, { ranks: { faults: [{ rank: 0, step: 5, kind: 'kill' }] } });
+  await f.agent(1);
+  const session = await TestSession.create(f);
+  await session.run(PASS, UPDATE);
+  const load = await session.save();
+  const manifest = `${load.prefix}/MANIFEST.json`;
+  const bytes = await f.objects.get(manifest);
+  await f.objects.delete([manifest]);
+  const [refused] = await session.run(load);
+  t.match(refused, { error: { code: 'checkpoint_not_found' } });
+  await f.objects.put(manifest, bytes);
+  const results = await session.run(...updates(2), load, ...updates(1));
+  t.match(results[4], { step: 4, state_digest: fakeStateDigest(1, 1) });
+  t.match(results[6], { step: 5 });
 });
 
 t.test('a requested checkpoint is saved between calls, or is the one that exists', async (t) => {

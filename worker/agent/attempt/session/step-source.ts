@@ -1,8 +1,8 @@
 import type {
   AgentMessage,
-  CalledMessage,
-  LoadCallMessage,
+  CallMessage,
   LoadedMessage,
+  RankError,
 } from '../../../../contracts/rank-protocol.js';
 import type { CompleteSave } from '../../checkpoint/save-collector.js';
 
@@ -15,7 +15,9 @@ export interface StepSource {
   begin(step: number): void;
   /** Passes on what the ranks are to do: STEP_FLAGS, and the newest save request. */
   control(flags: number, saveRequest: number): void;
-  onCall(rank: number, message: CalledMessage | LoadCallMessage): void;
+  onCall(rank: number, message: CallMessage): void;
+  /** Returns whether the error that ended the ranks is that of a call, which the next ranks refuse. */
+  refuses(error: RankError): boolean;
   /** Verifies what the ranks have loaded since they run; a rejection kills them. */
   verifyLoad(messages: readonly LoadedMessage[]): Promise<void>;
   /** Resolves when a complete save may become a checkpoint. */
@@ -37,6 +39,9 @@ export class DataSteps implements StepSource {
 
   begin(): void {}
   onCall(): void {}
+  refuses(): boolean {
+    return false;
+  }
   async verifyLoad(): Promise<void> {}
   async beforeCommit(): Promise<void> {}
   saved(): void {}

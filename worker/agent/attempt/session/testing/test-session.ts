@@ -1,31 +1,11 @@
 /** A session of a test fleet, whose calls are appended as the API does. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CallResult, StoredCall } from '../../../../../contracts/index.js';
+import { type CallResult, isFinal, type StoredCall } from '../../../../../contracts/index.js';
 import { callText, readCallResult } from '../../../../../formats/calls/call-log.js';
 import { callKey } from '../../../../../formats/checkpoint/layout.js';
 import type { Fleet } from '../../../../testing/fleet.js';
+import { SAVE } from '../../../../testing/session-calls.js';
 import type { TestSpec } from '../../../../testing/start-message.js';
-
-export const PASS = {
-  type: 'forward_backward',
-  loss: { type: 'cross_entropy' },
-  rows: [{ tokens: [1, 2, 3], targets: [2, 3, -100] }],
-} satisfies StoredCall;
-
-export const UPDATE = {
-  type: 'optim_step',
-  lr: 0.5,
-  betas: [0.9, 0.95],
-  eps: 1e-8,
-  weight_decay: 0,
-  gradient_clipping: 1,
-} satisfies StoredCall;
-
-export const SAVE = { type: 'save_state' } satisfies StoredCall;
-export const FINISH = { type: 'finish' } satisfies StoredCall;
-
-export const updates = (count: number): StoredCall[] =>
-  Array.from({ length: count }, () => [PASS, UPDATE]).flat();
 
 export class TestSession {
   private appended = 0;
@@ -49,20 +29,28 @@ export class TestSession {
       await objects.put(callKey(this.id, this.appended), text);
       await store.countCalls(this.id, {
         appended: this.appended,
+        answered: 0,
         is_finished: call.type === 'finish',
         bytes: text.length,
       });
+      const { state, reason } = (await store.getJob(this.id)) ?? {};
+      if (state === 'paused' && reason === 'idle') await store.resumeJob(this.id);
     }
     return this.appended;
   }
 
-  /** Returns the result of a call when it is counted. Throws when the job fails before. */
+  /** Returns the result of a call when it is counted. Throws when the job has ended without it. */
   async result(number: number): Promise<CallResult> {
+    const { store, objects } = this.fleet;
     for (;;) {
-      const counters = await this.fleet.store.getCalls(this.id);
-      if ((counters?.answered ?? 0) >= number) return readCallResult(this.fleet.objects, this.id, number);
-      const job = await this.fleet.store.getJob(this.id);
-      if (job?.state === 'failed') throw new Error(JSON.stringify(job.failure));
+      // A job that has ended counts no more results, so its state is read first.
+      const job = await store.getJob(this.id);
+      const counters = await store.getCalls(this.id);
+      if ((counters?.answered ?? 0) >= number) return readCallResult(objects, this.id, number);
+      if (job === null || isFinal(job.state))
+        throw new Error(
+          `call ${number} has no result, and the job is ${job?.state}: ${JSON.stringify(job?.failure)}`,
+        );
       await delay(20);
     }
   }
