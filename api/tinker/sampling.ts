@@ -9,7 +9,7 @@ import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendKeyed, hasChanged } from './append.js';
+import { appendKeyed, WeightChanges } from './append.js';
 import { checkpointOf, createBaseSampler, forkSession } from './models.js';
 import { parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
 
@@ -51,7 +51,8 @@ type SampleBody = Static<typeof Sample>;
 const parseSample = parserOf(Sample);
 
 export async function samplingRoutes(app: FastifyInstance): Promise<void> {
-  const { inspector } = app.services;
+  const { inspector, objects } = app.services;
+  const changes = new WeightChanges(objects);
 
   app.post('/create_sampling_session', routeAs(app, 'getJob'), async (request, reply) => {
     const { session_id, sampling_session_seq_id, base_model, model_path } = parseSession(request.body);
@@ -81,22 +82,15 @@ export async function samplingRoutes(app: FastifyInstance): Promise<void> {
     const { sampler, ...weights } = parseSamplerId(body.sampling_session_id);
     const key = `sample-${sampler}-${body.seq_id}`;
     const job = await findSession(request, weights.job_id);
-    if (await isCurrent(request, job, weights)) {
-      const appended = await append(request, job, { body, key });
+    const { appended } = await countersOf(request, job.id);
+    if (!isFinal(job.state) && !(await changes.has(weights, appended))) {
+      const sample = await append(request, job, { body, key });
       // A call that changes the weights may have come between.
-      if (await isCurrent(request, job, weights)) return appended;
+      if (!(await changes.has(weights, sample.number))) return answerOf(job, sample);
     }
     const saved = await findSession(request, await forkSaved(request, reply, weights));
-    return append(request, saved, { body, key });
+    return answerOf(saved, await append(request, saved, { body, key }));
   });
-}
-
-async function isCurrent(
-  { server }: FastifyRequest,
-  { id, state }: Job,
-  { number }: Weights,
-): Promise<boolean> {
-  return !isFinal(state) && !(await hasChanged(server.services.objects, id, number));
 }
 
 /** Returns the session of weights that their own session no longer has. @throws Refusal if they were not saved */
@@ -129,7 +123,11 @@ async function append(request: FastifyRequest, job: Job, { body, key }: { body: 
     wanted ? await appendKeyed(request, { job, key: `${key}-prompt`, body: bytesOf(forward) }) : 0,
     await appendKeyed(request, { job, key, body: bytesOf(call) }),
   ];
-  return { request_id: requestId({ job_id: job.id, number, kind: 'sample', prompt: before }) };
+  return { number, prompt: before };
+}
+
+function answerOf({ id: jobId }: Job, sample: { number: number; prompt: number }): { request_id: string } {
+  return { request_id: requestId({ job_id: jobId, kind: 'sample', ...sample }) };
 }
 
 function bytesOf(call: Call): Buffer {

@@ -142,7 +142,6 @@ async function append(request: FastifyRequest, { address, call, body, kind }: Ap
     job,
     key: `training-${seq_id}`,
     body: body ?? Buffer.from(JSON.stringify(call)),
-    changesWeights: kind === 'step' || kind === 'load',
   });
   return { request_id: requestId({ job_id: job.id, number, kind }), model_id };
 }
