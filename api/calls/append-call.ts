@@ -25,23 +25,34 @@ type Asking = Pick<FastifyRequest, 'records' | 'server'>;
 
 let schemas: ComponentSchemas | undefined;
 
+interface GivenCall {
+  /** JSON of the call, which the thread takes over. */
+  body: Buffer;
+  /** Name of the request; by default that which the call has. */
+  request?: string;
+}
+
 /**
- * Checks a call in a thread. Uses `body` up.
+ * Checks a call in a thread.
  * @throws ZerofleetError `payload_too_large`, `malformed_json`, `validation_failed`, `checkpoint_not_found`
  */
-export async function checkCall(request: Asking, job: Job, body: Buffer): Promise<CheckedCall> {
-  const { inspector, contract, limits } = request.server.services;
+export async function checkCall(
+  asking: Asking,
+  job: Job,
+  { body, request }: GivenCall,
+): Promise<CheckedCall> {
+  const { inspector, contract, limits } = asking.server.services;
   if (body.length > limits.call_bytes)
     throw new ZerofleetError(
       'payload_too_large',
       `the call has ${body.length} bytes as JSON; the maximum is ${limits.call_bytes}`,
     );
   schemas ??= callSchemas(contract.document.components.schemas);
-  const input = { body, schemas, bounds: callBounds(job.spec) };
-  const { type, content } = await inspector.run('readCall', input, { owner: request.records.project });
+  const input = { body, schemas, bounds: callBounds(job.spec), ...(request !== undefined && { request }) };
+  const { type, content } = await inspector.run('readCall', input, { owner: asking.records.project });
   return {
     type,
-    content: type === 'load_state' ? await located(request, job.id, content) : Buffer.from(content),
+    content: type === 'load_state' ? await located(asking, job.id, content) : Buffer.from(content),
   };
 }
 

@@ -9,7 +9,7 @@ import { onClosed } from '../http/long-request.js';
 import { resumeJob } from './changes/control-job.js';
 
 /** Calls of a session that may wait for their results. */
-const MAX_PENDING = 64;
+export const MAX_PENDING = 64;
 
 type Asking = Pick<FastifyRequest, 'records' | 'server'>;
 
@@ -18,21 +18,23 @@ interface NumberedCall {
   number: number;
   counters: CallCounters;
   call: CheckedCall;
-  /** Runs once the call is accepted, before it is stored. */
-  prepare?: () => Promise<unknown>;
+}
+
+/** Refuses a new call that the session or the project's storage cannot take. @throws ZerofleetError */
+export async function requireRoom(
+  { records, server }: Asking,
+  { job, number, counters, call }: NumberedCall,
+): Promise<void> {
+  requireNext(job, counters, number);
+  if (number > counters.appended)
+    await requireStorage(server.services.store, records.project, String(call.content.length));
 }
 
 /** Stores a call and resumes a session that no call kept awake. @throws ZerofleetError */
 export async function storeCall(
   request: Asking,
-  { job, number, counters, call, prepare }: NumberedCall,
+  { job, number, counters: { appended }, call }: NumberedCall,
 ): Promise<StoredText> {
-  const { records, server } = request;
-  requireNext(job, counters, number);
-  if (number > counters.appended)
-    await requireStorage(server.services.store, records.project, String(call.content.length));
-  await prepare?.();
-  const { appended } = counters;
   const stored = await appendCall(request, call, { job_id: job.id, number, appended });
   await wake(request, job.id);
   return stored;

@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { CallResult, StoredCall } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { answerSessions } from './sessions.js';
 import { ADMIN_KEY, startTestStack, type TestStackOptions } from './stack.js';
+import { checkpointOf } from './training.js';
 
 const DIGEST = '0'.repeat(32);
 /**
@@ -15,7 +17,7 @@ const MESSAGES: Record<string, string> = JSON.parse(
   readFileSync(join(projectRoot(), 'test', 'tinker', 'messages.json'), 'utf8'),
 );
 
-function resultOf(call: StoredCall): CallResult {
+function resultOf(call: StoredCall, saved: string | undefined): CallResult {
   if (call.type === 'sample')
     return { samples: [{ tokens: [7, 8], log_probs: [-0.5, null], finish: 'length' }] };
   if (call.type === 'optim_step')
@@ -27,6 +29,7 @@ function resultOf(call: StoredCall): CallResult {
       log_probs: call.rows.map(({ targets }) => targets.map((id) => -id)),
       metrics: {},
     };
+  if (call.type === 'save_state' && saved !== undefined) return { checkpoint: saved, step: 1 };
   return { error: { code: 'gradients_pending', message: 'gradients wait for an update' } };
 }
 
@@ -42,7 +45,13 @@ export function field(id: number, ...content: (Buffer | string)[]): Buffer {
 export async function startTinker(t: Test, options: TestStackOptions = {}) {
   const stack = await startTestStack(options);
   const ended = new AbortController();
-  const answering = answerSessions(stack, resultOf, ended.signal);
+  /** Checkpoints that `save_state` returns, by session. */
+  const saved = new Map<string, string>();
+  const answering = answerSessions(
+    stack,
+    (call, _number, jobId) => resultOf(call, saved.get(jobId)),
+    ended.signal,
+  );
   t.teardown(async () => {
     ended.abort();
     await answering;
@@ -81,5 +90,23 @@ export async function startTinker(t: Test, options: TestStackOptions = {}) {
     const { request_id } = await post('save_weights_for_sampler', save);
     return (await wait(request_id)).json().sampling_session_id;
   };
-  return { stack, send, post, wait, create, sendPass, pass, readCall, createSampler };
+  /** Saves the weights of a model, and returns their path. */
+  const save = async (model: string): Promise<string> => {
+    const claim = await stack.store.claimAttempt(model, 1, 'test-worker', 600_000);
+    if (!claim.granted) throw new Error(claim.code);
+    const checkpoint = checkpointOf(model, 1);
+    await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
+    await stack.store.commitCheckpoint(model, claim.execution, checkpoint);
+    saved.set(model, checkpoint.id);
+    const { request_id } = await post('save_weights_for_sampler', { model_id: model, seq_id: 1, path: 'a' });
+    return (await wait(request_id)).json().path;
+  };
+  /** Returns the body of a request for a sample. */
+  const sampleOf = (sampler: string, seqId: number) => ({
+    sampling_session_id: sampler,
+    seq_id: seqId,
+    prompt: { chunks: [{ type: 'encoded_text', tokens: [1, 2] }] },
+    sampling_params: { max_tokens: 2 },
+  });
+  return { stack, send, post, wait, create, sendPass, pass, readCall, createSampler, save, sampleOf };
 }

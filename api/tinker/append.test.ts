@@ -1,6 +1,8 @@
-/** Numbers of calls that have a key. */
+/** Numbers of calls whose requests have a name. */
 import t from 'tap';
-import { callKey } from '../../formats/checkpoint/layout.js';
+import { callText } from '../../formats/calls/call-log.js';
+import { callKey, callNumberKey } from '../../formats/checkpoint/layout.js';
+import { withMethod } from '../testing/stack.js';
 import { field, startTinker } from '../testing/tinker.js';
 
 /** Tokens of a row whose call has more than 4 KiB. */
@@ -23,8 +25,22 @@ function longPass(weight: number): Buffer {
 }
 
 t.test('numbers of calls', async (t) => {
-  const tinker = await startTinker(t, { limits: { call_bytes: 10_000 } });
-  const { stack, send, post, create, sendPass, readCall, createSampler } = tinker;
+  /** Runs behind the next write of a number, before the call is stored. */
+  let afterClaim: (() => Promise<unknown>) | undefined;
+  const tinker = await startTinker(t, {
+    limits: { call_bytes: 10_000 },
+    wrap: ({ objects }) => ({
+      objects: withMethod(objects, 'put', async (key, ...rest) => {
+        const stored = await objects.put(key, ...rest);
+        if (!key.includes('/call-numbers/')) return stored;
+        const run = afterClaim;
+        afterClaim = undefined;
+        await run?.();
+        return stored;
+      }),
+    }),
+  });
+  const { stack, send, post, wait, create, sendPass, readCall, createSampler, sampleOf } = tinker;
   const step = (model: string, seqId: number, rate = 0.5) =>
     send('optim_step', { model_id: model, seq_id: seqId, adam_params: { learning_rate: rate } });
   const numberOf = async (reply: ReturnType<typeof step>) => (await reply).json().request_id.split('.')[1];
@@ -52,19 +68,31 @@ t.test('numbers of calls', async (t) => {
     t.same(await Promise.all([numberOf(step(id, 1)), numberOf(step(id, 2))]), numbers);
   });
 
+  t.test('a repeated request that overtakes the first one is the same call', async (t) => {
+    const id = await create(5);
+    await step(id, 1);
+    const { request: _, ...call } = await readCall(id, 1);
+    // As another server does.
+    afterClaim = () =>
+      stack.objects.put(callKey(id, 2), Buffer.from(callText({ ...call, request: 'training-2' })));
+    t.equal(await numberOf(step(id, 2)), '2');
+    t.equal((await stack.store.getCalls(id))?.appended, 2);
+  });
+
+  t.test('a request whose server ended before it stored the call gets a number of its own', async (t) => {
+    const id = await create(6);
+    await stack.objects.put(callNumberKey(id, 'training-1', 1), Buffer.from('1'));
+    t.equal(await numberOf(step(id, 2)), '1', 'an equal call');
+    t.equal(await numberOf(step(id, 1)), '2');
+    t.equal(await numberOf(step(id, 1)), '2');
+  });
+
   t.test('a refused call leaves nothing', async (t) => {
     const id = await create(2);
     const sampler = await createSampler(id);
     t.equal((await step(id, 1, -1)).statusCode, 400);
     t.same(await numbersOf(id), []);
-    const prompt = { chunks: [{ type: 'encoded_text', tokens: [1, 2] }] };
-    const sample = (seqId: number) =>
-      post('asample', {
-        sampling_session_id: sampler,
-        seq_id: seqId,
-        prompt,
-        sampling_params: { max_tokens: 2 },
-      });
+    const sample = (seqId: number) => post('asample', sampleOf(sampler, seqId));
     t.match(await sample(0), { request_id: /sample/ }, 'the weights are the same');
     const url = `/v1/jobs/${id}/calls/2`;
     await stack.request({ method: 'PUT', url, payload: { type: 'optim_step', lr: 1 } });
@@ -80,7 +108,7 @@ t.test('numbers of calls', async (t) => {
 
   t.test('the numbers are removed with the job', async (t) => {
     const id = await create(4);
-    await step(id, 1);
+    await wait((await step(id, 1)).json().request_id);
     t.equal((await numbersOf(id)).length, 1);
     await stack.request({ method: 'POST', url: `/v1/jobs/${id}/cancel` });
     t.equal((await stack.request({ method: 'DELETE', url: `/v1/jobs/${id}` })).statusCode, 204);

@@ -4,64 +4,68 @@ import { putOnce, typeOfCall } from '../../formats/calls/call-log.js';
 import { callNumberKey } from '../../formats/checkpoint/layout.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { checkCall } from '../calls/append-call.js';
-import { countersOf, storeCall } from '../jobs/session-calls.js';
+import { type CheckedCall, checkCall } from '../calls/append-call.js';
+import { countersOf, requireRoom, storeCall } from '../jobs/session-calls.js';
 import type { Weights } from './names.js';
 
-interface KeyedCall {
+interface NamedCall {
   job: Job;
-  /** Names the request among those of the session: a repeated request has the same key. */
-  key: string;
+  /** Names the request among those of the session: a repeated request has the same name. */
+  name: string;
   /** JSON of the call. */
   body: Buffer;
 }
 
 /**
  * Appends a call under the next number and returns the number. The client numbers its training calls alone, but samples
- * are calls of the same log, so the numbers differ. Each attempt claims a number for the key before the call is stored.
- * A repeated request finds its call under the last number that the key has claimed, and recognizes it by its content,
- * since another call may have taken the number.
- * @throws errors of `checkCall` and `storeCall`
+ * are calls of the same log, so the numbers differ. Each attempt claims a number for the request before the call is
+ * stored, so that a repeated request finds the number. Another request may have taken the number meanwhile. A stored
+ * call has the name of its request, so the call of another request is never equal.
+ * @throws errors of `checkCall`, `requireRoom` and `storeCall`
  */
-export async function appendKeyed(request: FastifyRequest, { job, key, body }: KeyedCall): Promise<number> {
+export async function appendNamed(request: FastifyRequest, { job, name, body }: NamedCall): Promise<number> {
+  const call = await checkCall(request, job, { body, request: name });
+  return request.server.services.appends.run(job.id, () => append(request, { job, name, call }));
+}
+
+async function append(
+  request: FastifyRequest,
+  { job, name, call }: { job: Job; name: string; call: CheckedCall },
+): Promise<number> {
   const { objects } = request.server.services;
-  const call = await checkCall(request, job, body);
   for (let taken: number | undefined; ; ) {
-    const claims = await claimsOf(objects, job.id, key);
-    const given = claims.at(-1) === taken ? undefined : claims.at(-1);
+    const claims = await claimsOf(objects, job.id, name);
+    const claimed = claims.at(-1) === taken ? undefined : claims.at(-1);
     const counters = await countersOf(request, job.id);
-    const number = given ?? counters.appended + 1;
-    let isOurs = given !== undefined;
-    const prepare = async () => {
-      if (!isOurs) await claim(objects, callNumberKey(job.id, key, claims.length + 1), number);
-      isOurs = true;
-    };
+    const number = claimed ?? counters.appended + 1;
+    await requireRoom(request, { job, number, counters, call });
+    if (
+      claimed === undefined &&
+      !(await claim(objects, callNumberKey(job.id, name, claims.length + 1), number))
+    )
+      continue;
     try {
-      const { is_new } = await storeCall(request, { job, number, counters, call, prepare });
-      // An equal call under a number that was not read is that of another request.
-      if (is_new || given !== undefined) return number;
-      taken = number;
+      return (await storeCall(request, { job, number, counters, call })).number;
     } catch (error) {
       if (!(error instanceof ZerofleetError) || error.code !== 'call_conflict') throw error;
-      if (isOurs) taken = number;
+      taken = number;
     }
   }
 }
 
-/** Returns the numbers that a key has claimed, in their order. */
-async function claimsOf(objects: ObjectStore, jobId: string, key: string): Promise<number[]> {
+/** Returns the numbers that a request has claimed, in their order. */
+async function claimsOf(objects: ObjectStore, jobId: string, name: string): Promise<number[]> {
   const numbers: number[] = [];
   for (;;) {
-    const stored = await getIfExists(objects, callNumberKey(jobId, key, numbers.length + 1));
+    const stored = await getIfExists(objects, callNumberKey(jobId, name, numbers.length + 1));
     if (stored === null) return numbers;
     numbers.push(Number(stored.toString('utf8')));
   }
 }
 
-/** @throws ZerofleetError `call_conflict` if the same request, sent twice at once, has claimed a number */
-async function claim(objects: ObjectStore, name: string, number: number): Promise<void> {
-  if ((await putOnce(objects, name, Buffer.from(String(number)))) !== null)
-    throw new ZerofleetError('call_conflict', `${name} has a number`);
+/** Returns false if the same request, sent twice at once, has claimed a number already. */
+async function claim(objects: ObjectStore, key: string, number: number): Promise<boolean> {
+  return (await putOnce(objects, key, Buffer.from(String(number)))) === null;
 }
 
 /** Calls whose types are read at once. */
@@ -76,7 +80,7 @@ export class WeightChanges {
 
   constructor(private readonly objects: ObjectStore) {}
 
-  /** True if a call behind that of the weights, up to `until`, may have changed them. Reads the type of each call once. */
+  /** True if a call behind that of the weights, up to `until`, may have changed them. Reads each call's type once. */
   async has({ job_id, number }: Weights, until: number): Promise<boolean> {
     const key = `${job_id}.${number}`;
     for (let last = this.unchanged.get(key) ?? number; last < until; ) {

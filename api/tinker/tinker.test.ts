@@ -26,6 +26,7 @@ t.test("Tinker's API", async (t) => {
     t.same(await readCall(id, 1), {
       type: 'forward_backward',
       loss: { type: 'cross_entropy' },
+      request: 'training-1',
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], weights: [0, 0.5, 1] }],
     });
     const result = await wait(first.request_id);
@@ -37,6 +38,7 @@ t.test("Tinker's API", async (t) => {
     t.same(await readCall(id, 2), {
       type: 'forward_backward',
       loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.3 },
+      request: 'training-2',
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], log_probs: [-1, -1, -1], advantages: [1, 0, -1] }],
     });
   });

@@ -10,6 +10,7 @@ import {
   findSession,
   requireCall,
   requireNext,
+  requireRoom,
   storeCall,
   waitAnswered,
 } from '../../jobs/session-calls.js';
@@ -22,7 +23,8 @@ export const putCall: OperationHandler<'putCall'> = async (request, reply) => {
   const job = await findSession(request, job_id);
   const counters = await countersOf(request, job.id);
   requireNext(job, counters, number);
-  const call = await checkCall(request, job, request.body as unknown as Buffer);
+  const call = await checkCall(request, job, { body: request.body as unknown as Buffer });
+  await requireRoom(request, { job, number, counters, call });
   const stored = await storeCall(request, { job, number, counters, call });
   return reply.code(stored.is_new ? 202 : 200).send(receiptOf(stored, counters));
 };
