@@ -8,6 +8,7 @@ import type {
 } from '../contracts/index.js';
 import type { ContentSource } from '../platform/content-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
+import type { Turns } from '../platform/process/turns.js';
 import type { JobStore, Principal } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
@@ -122,6 +123,8 @@ export interface ApiServices {
   tensors: ProjectGate;
   /** Requests with a raw body, which is held in memory until it is stored. */
   rawBodies: ProjectGate;
+  /** Requests that append a call under the next number, by session: at once they would take the same number. */
+  appends: Turns;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Aborted when a shutdown is decided: new connections should go to another server. */
@@ -134,6 +137,10 @@ declare module 'fastify' {
     operation?: Operation;
     /** True for a route of the translated API. */
     isTranslated?: boolean;
+    /** True for a route of a translated API whose clients send the key as `x-api-key`. */
+    hasKeyHeader?: boolean;
+    /** Media type of the body of a route of Tinker's API; JSON by default. */
+    mediaType?: string;
   }
   interface FastifyInstance {
     services: ApiServices;

@@ -9,11 +9,10 @@ import { type ComponentSchemas, callSchemas } from './call-schemas.js';
 
 type LoadCall = Extract<StoredCall, { type: 'load_state' }>;
 
-interface GivenCall {
-  job: Job;
-  number: number;
-  counters: CallCounters;
-  body: Buffer;
+export interface CheckedCall {
+  type: CallType;
+  /** The text to store. */
+  content: Buffer;
 }
 
 export interface StoredText {
@@ -23,35 +22,63 @@ export interface StoredText {
   is_new: boolean;
 }
 
+type Asking = Pick<FastifyRequest, 'records' | 'server'>;
+
 let schemas: ComponentSchemas | undefined;
 
+interface GivenCall {
+  /** JSON of the call, which the thread takes over. */
+  body: Buffer;
+  /** Name of the request; by default that which the call has. */
+  request?: string;
+}
+
 /**
- * Checks a call in a thread and stores it under its number, which is at most the next one. The object is written before
- * the counter: a call that is counted can be read, and a repeated request counts one that was stored only.
- * @throws ZerofleetError `malformed_json`, `validation_failed`, `checkpoint_not_found`, `call_conflict`
+ * Checks a call in a thread.
+ * @throws ZerofleetError `payload_too_large`, `malformed_json`, `validation_failed`, `checkpoint_not_found`
+ */
+export async function checkCall(
+  asking: Asking,
+  job: Job,
+  { body, request }: GivenCall,
+): Promise<CheckedCall> {
+  const { inspector, contract, limits } = asking.server.services;
+  if (body.length > limits.call_bytes)
+    throw new ZerofleetError(
+      'payload_too_large',
+      `the call has ${body.length} bytes as JSON; the maximum is ${limits.call_bytes}`,
+    );
+  schemas ??= callSchemas(contract.document.components.schemas);
+  const input = { body, schemas, bounds: callBounds(job.spec), ...(request !== undefined && { request }) };
+  const { type, content } = await inspector.run('readCall', input, { owner: asking.records.project });
+  return {
+    type,
+    content: type === 'load_state' ? await located(asking, job.id, content) : Buffer.from(content),
+  };
+}
+
+/**
+ * Stores a call under its number, which is at most the next one. The object is written before the counter, so a counted
+ * call can be read. A repeated request counts a call that was stored and not counted.
+ * @throws ZerofleetError `call_conflict`
  */
 export async function appendCall(
-  request: Pick<FastifyRequest, 'records' | 'server'>,
-  { job, number, counters, body }: GivenCall,
+  { records, server }: Asking,
+  { type, content }: CheckedCall,
+  { job_id, number, counters }: { job_id: string; number: number; counters: CallCounters },
 ): Promise<StoredText> {
-  const { records, server } = request;
-  const { inspector, objects, contract } = server.services;
-  schemas ??= callSchemas(contract.document.components.schemas);
-  const input = { body, schemas, bounds: callBounds(job.spec) };
-  const { type, content: text } = await inspector.run('readCall', input, { owner: records.project });
-  const content = type === 'load_state' ? await located(request, job.id, text) : Buffer.from(text);
-  const before = await putOnce(objects, callKey(job.id, number), content);
+  const before = await putOnce(server.services.objects, callKey(job_id, number), content);
   const stored = before ?? content;
   // Also another call than this one: its request may have ended before the call was counted.
   if (number > counters.appended)
-    await records.countCalls(job.id, {
+    await records.countCalls(job_id, {
       ...counters,
       appended: number,
       is_finished: typeIn(stored) === 'finish',
       bytes: stored.length,
     });
   if (!stored.equals(content))
-    throw new ZerofleetError('call_conflict', `call ${number} of ${job.id} is stored with another content`);
+    throw new ZerofleetError('call_conflict', `call ${number} of ${job_id} is stored with another content`);
   return { number, type, is_new: before === null };
 }
 

@@ -35,6 +35,8 @@ interface CallInput {
   body: Uint8Array;
   schemas: ComponentSchemas;
   bounds: CallBounds;
+  /** Name of the request, in place of that which the call has. */
+  request?: string;
 }
 
 /** A call that can be stored. */
@@ -45,13 +47,13 @@ export interface ReadCall {
 }
 
 /** @throws ZerofleetError `malformed_json`, `validation_failed` */
-export function readCall({ body, schemas, bounds }: CallInput): ReadCall {
+export function readCall({ body, schemas, bounds, request }: CallInput): ReadCall {
   const given = parsed(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   const errors = schemaErrors(given, schemas, body.length <= SMALL_BYTES);
   if (errors.length > 0) throw invalidCall(errors);
   const broken = checkCall(given as Call, bounds);
   if (broken.length > 0) throw invalidCall(broken);
-  const call = completeCall(given as Call, bounds);
+  const call = completeCall({ ...(given as Call), ...(request !== undefined && { request }) }, bounds);
   return { type: call.type, content: Buffer.from(callText(call)) };
 }
 

@@ -102,12 +102,17 @@ export async function authenticate(credentials: Credentials, request: FastifyReq
   return caller;
 }
 
+/** The headers by which a request is authenticated: requests with the same ones have the same caller. */
+export function credentialOf(request: FastifyRequest): string {
+  return request.headers.authorization ?? headerKey(request) ?? request.headers.cookie ?? '';
+}
+
 /**
  * A request with an `Authorization` header is one of that token, whatever its cookies. The translated API takes keys
  * only.
  */
 async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
-  const { authorization = translatedKey(request) } = request.headers;
+  const { authorization = headerKey(request) } = request.headers;
   const { isTranslated = false } = request.routeOptions.config;
   const token = authorization === undefined && !isTranslated ? sessionToken(request) : undefined;
   if (token === undefined)
@@ -118,8 +123,8 @@ async function findCaller(credentials: Credentials, request: FastifyRequest): Pr
 }
 
 /** Tinker's clients send the key in a header of their own, and accept only keys that begin with `tml-`. */
-function translatedKey({ headers, routeOptions }: FastifyRequest): string | undefined {
-  const key = routeOptions.config.isTranslated ? headers['x-api-key'] : undefined;
+function headerKey({ headers, routeOptions }: FastifyRequest): string | undefined {
+  const key = routeOptions.config.hasKeyHeader ? headers['x-api-key'] : undefined;
   return typeof key === 'string' ? `Bearer ${key.replace(/^tml-/, '')}` : undefined;
 }
 

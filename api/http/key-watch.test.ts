@@ -43,6 +43,30 @@ t.test('the key of a disconnected client is not looked up', async (t) => {
   t.strictSame(looked, ['stays'], 'they would have been looked up first');
 });
 
+t.test('keys in a header of their own are looked up one by one', async (t) => {
+  const looked = new Set<string>();
+  const keys = {
+    async findPrincipal(secret: string) {
+      looked.add(secret);
+      return principal(secret);
+    },
+    touchApiKey: async () => undefined,
+    findSession: async () => null,
+  };
+  const watch = new KeyWatch(keys, (error) => t.fail(String(error)));
+  t.teardown(() => watch.close());
+  for (const secret of ['one', 'two']) {
+    const request = {
+      ...requestOf(secret),
+      headers: { 'x-api-key': `tml-${secret}` },
+      routeOptions: { config: { isTranslated: true, hasKeyHeader: true } },
+    } as unknown as FastifyRequest;
+    watch.watch(request, new AbortController().signal);
+  }
+  while (looked.size < 2) await sleep(10);
+  t.strictSame([...looked], ['one', 'two']);
+});
+
 t.test('requests end whose principal has moved to another project, or has lost a scope', async (t) => {
   let looks = 0;
   const now = new Map([

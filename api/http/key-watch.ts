@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import type { Principal } from '../../state/index.js';
-import { allows, authenticate, type Credentials } from './authenticate.js';
+import { allows, authenticate, type Credentials, credentialOf } from './authenticate.js';
 
 const INTERVAL_MS = 1_000;
 
@@ -39,14 +39,14 @@ export class KeyWatch {
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
     if (closed.aborted) return ended.signal;
-    const header = request.headers.authorization ?? request.headers.cookie ?? '';
-    const ofKey = this.watched.get(header) ?? new Set();
-    this.watched.set(header, ofKey);
+    const credential = credentialOf(request);
+    const ofKey = this.watched.get(credential) ?? new Set();
+    this.watched.set(credential, ofKey);
     const one = { request, ended };
     ofKey.add(one);
     const leave = () => {
       ofKey.delete(one);
-      if (ofKey.size === 0 && this.watched.get(header) === ofKey) this.watched.delete(header);
+      if (ofKey.size === 0 && this.watched.get(credential) === ofKey) this.watched.delete(credential);
     };
     closed.addEventListener('abort', leave, { once: true });
     return ended.signal;

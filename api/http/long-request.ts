@@ -8,6 +8,11 @@ export function onClosed({ raw }: FastifyReply, callback: () => void): void {
   else raw.once('close', callback);
 }
 
+/** Counts a request whose body is held in memory, until it is answered. @throws ZerofleetError `rate_limited` */
+export function holdRawBody({ server, records }: FastifyRequest, reply: FastifyReply): void {
+  onClosed(reply, server.services.rawBodies.begin(records.project));
+}
+
 /** Reason of ending the work for a client that has left. */
 function clientLeft(): ZerofleetError {
   return new ZerofleetError('upload_interrupted', 'the client disconnected before the answer');

@@ -23,6 +23,14 @@ export async function* uploadBody(body: unknown): AsyncGenerator<Uint8Array> {
 /** Time to read and drop the rest of a refused upload. */
 const LINGER_MS = 5_000;
 
+export const JSON_TYPE = 'application/json';
+export const PROTOBUF_TYPE = 'application/x-protobuf';
+
+/** The media type of a body, without its parameters; empty if the request names none. */
+export function mediaTypeOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
+  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
 /** True if the request announces a body. */
 export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

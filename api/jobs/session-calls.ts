@@ -4,12 +4,12 @@ import { isFinal, type Job, ZerofleetError } from '../../contracts/index.js';
 import { type CallCounters, callCounters } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { requireStorage } from '../access/storage-quota.js';
-import { appendCall, type StoredText } from '../calls/append-call.js';
+import { appendCall, type CheckedCall, type StoredText } from '../calls/append-call.js';
 import { onClosed } from '../http/long-request.js';
 import { resumeJob } from './changes/control-job.js';
 
 /** Calls of a session that may wait for their results. */
-const MAX_PENDING = 64;
+export const MAX_PENDING = 64;
 
 type Asking = Pick<FastifyRequest, 'records' | 'server'>;
 
@@ -17,21 +17,25 @@ interface NumberedCall {
   job: Job;
   number: number;
   counters: CallCounters;
-  /** JSON of the call. */
-  body: Buffer;
+  call: CheckedCall;
+}
+
+/** Refuses a new call that the session or the project's storage cannot take. @throws ZerofleetError */
+export async function requireRoom(
+  { records, server }: Asking,
+  { job, number, counters, call }: NumberedCall,
+): Promise<void> {
+  requireNext(job, counters, number);
+  if (number > counters.appended)
+    await requireStorage(server.services.store, records.project, String(call.content.length));
 }
 
 /** Stores a call and resumes a session that no call kept awake. @throws ZerofleetError */
 export async function storeCall(
-  request: Asking & Pick<FastifyRequest, 'headers'>,
-  { job, number, counters, body }: NumberedCall,
+  request: Asking,
+  { job, number, counters, call }: NumberedCall,
 ): Promise<StoredText> {
-  const { records, server, headers } = request;
-  if (number > counters.appended) {
-    refuseBeyond(job, counters, number);
-    await requireStorage(server.services.store, records.project, headers['content-length']);
-  }
-  const stored = await appendCall(request, { job, number, counters, body });
+  const stored = await appendCall(request, call, { job_id: job.id, number, counters });
   await wake(request, job.id);
   return stored;
 }
@@ -79,9 +83,10 @@ export function requireCall({ appended }: CallCounters, number: number): void {
     throw new ZerofleetError('call_not_found', `the session has ${appended} calls, and no call ${number}`);
 }
 
-/** Refuses a number that the session does not have yet. */
-function refuseBeyond({ id, state }: Job, counters: CallCounters, number: number): void {
+/** Refuses a new call that the session cannot take. @throws ZerofleetError */
+export function requireNext({ id, state }: Job, counters: CallCounters, number: number): void {
   const { appended, answered, is_finished } = counters;
+  if (number <= appended) return;
   if (is_finished) throw new ZerofleetError('session_finished', `call ${appended} of ${id} is a finish`);
   if (isFinal(state)) throw new ZerofleetError('job_final', `the job has ended: ${state}`);
   if (number > appended + 1)

@@ -62,6 +62,16 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
 /** Messages of the parser of forms, whose errors have no code. */
 const MALFORMED_FORM = /unexpected end of multipart data|^Multipart: Boundary not found/i;
 
+/** Names of the parameters of a translated API. */
+export interface ParamNames {
+  /** Returns the parameter whose value a field has; null if none has. @param given the body of the request */
+  ofField(field: FieldError, given: object): string | null;
+  /** Parameters that errors without a field are about. */
+  ofCode: Partial<Record<ErrorCode, string>>;
+}
+
+const PARAMS: ParamNames = { ofField: paramOf, ofCode: PARAM_OF_CODE };
+
 type Asked = Pick<FastifyRequest, 'id' | 'log' | 'body'>;
 
 interface Described {
@@ -73,7 +83,14 @@ interface Described {
 
 /** Answers with an error. */
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, body, retry_after } = describeRefusal(error, request);
+  return sendDescribed(describeRefusal(error, request), request, reply);
+}
+
+export function sendDescribed(
+  { status, body, retry_after }: Described,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   reply.header('x-request-id', request.id);
   leaveRestUnread(reply);
   if (status === 401) reply.header('www-authenticate', CHALLENGE);
@@ -81,8 +98,8 @@ export function sendRefusal(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).send(body);
 }
 
-/** Describes any error. */
-export function describeRefusal(error: unknown, request: Asked): Described {
+/** Describes any error, and logs it. */
+export function describeRefusal(error: unknown, request: Asked, params = PARAMS): Described {
   if (error instanceof Refusal) return described(error, null);
   if (error instanceof Error && MALFORMED_FORM.test(error.message)) {
     const message = 'the form is malformed: send multipart/form-data with a boundary, up to its closing line';
@@ -93,14 +110,18 @@ export function describeRefusal(error: unknown, request: Asked): Described {
   const { code, detail } = problem;
   if (problem.status >= 500) request.log.error({ err: error, code }, 'request failed');
   else request.log.info({ code, detail }, 'request refused');
-  return described(translate(problem, given ?? {}), problem.retryable ? RETRY_AFTER_SECONDS : null);
+  return described(translate(problem, given ?? {}, params), problem.retryable ? RETRY_AFTER_SECONDS : null);
 }
 
 type RefusalFields = Pick<Refusal, 'status' | 'code' | 'param' | 'message'>;
 
 /** The official clients have classes of errors by status, and the hosted API answers nothing with 422. */
-function translate({ status, code, detail, title, errors = [] }: Problem, given: object): RefusalFields {
-  const fields = errors.map((field) => ({ ...field, param: paramOf(field, given) }));
+function translate(
+  { status, code, detail, title, errors = [] }: Problem,
+  given: object,
+  { ofField, ofCode }: ParamNames,
+): RefusalFields {
+  const fields = errors.map((field) => ({ ...field, param: ofField(field, given) }));
   const [first] = fields;
   const list = fields.map(({ param, pointer, message }) => `${param ?? pointer}: ${message}`);
   const message = list.length === 0 ? (detail ?? title) : list.join('; ');
@@ -111,7 +132,7 @@ function translate({ status, code, detail, title, errors = [] }: Problem, given:
       param: 'messages' in given ? 'messages' : 'prompt',
       message,
     };
-  const param = first === undefined ? (PARAM_OF_CODE[code as ErrorCode] ?? null) : first.param;
+  const param = first === undefined ? (ofCode[code as ErrorCode] ?? null) : first.param;
   return { status: status === 422 ? 400 : status, code, param, message };
 }
 

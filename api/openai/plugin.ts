@@ -5,40 +5,24 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';
 import { answerRoutes } from './answers/routes.js';
-import { Refusal, sendRefusal } from './errors.js';
+import { sendRefusal } from './errors.js';
 import { fileRoutes } from './files.js';
 import { jobRoutes } from './jobs/routes.js';
 import { modelRoutes } from './models.js';
+import { PREFIXES, translateRoutes } from './translated.js';
 import { uploadRoutes } from './uploads/routes.js';
-
-/** Prefix of all of its paths, with errors in its shape. */
-const PREFIX = '/openai';
-const TRANSLATED = { isTranslated: true };
-
-/** True if a path belongs to a translated API, also where no route has it. */
-export function isTranslatedPath(url: string): boolean {
-  return /^\/(openai|tinker)\//.test(url);
-}
 
 export default async function openai(app: FastifyInstance): Promise<void> {
   await app.register(
     async (scope) => {
-      scope.addHook('onRoute', (route) => {
-        route.config = { ...route.config, ...TRANSLATED };
-      });
-      scope.setErrorHandler(sendRefusal);
-      const notFound = { config: TRANSLATED };
-      scope.setNotFoundHandler(notFound as object, (request) => {
-        const [path] = request.url.split('?', 1);
-        const message = `${request.method} ${path} is not supported`;
-        throw new Refusal(404, 'not_supported', null, message);
-      });
+      translateRoutes(scope);
+      scope.setErrorHandler((error, request, reply) => sendRefusal(error, request, reply));
       await scope.register(multipart, {
         limits: { fileSize: Number.POSITIVE_INFINITY, files: 1, fields: 10 },
       });
       for (const routes of [fileRoutes, uploadRoutes, jobRoutes, modelRoutes, answerRoutes])
         await scope.register(routes, { prefix: '/v1' });
     },
-    { prefix: PREFIX },
+    { prefix: PREFIXES.openai },
   );
 }

@@ -2,6 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import { bodyText, refuseUnpairedSurrogates } from '../http/json-body.js';
+import { JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE } from '../http/upload-body.js';
+
+/** Media types whose body is read whole. */
+const WHOLE = [JSON_TYPE, PROTOBUF_TYPE];
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -20,7 +24,7 @@ export default fp(
   async (app: FastifyInstance) => {
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser('error', 'error');
-    app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    app.addContentTypeParser<Buffer>(JSON_TYPE, { parseAs: 'buffer' }, (request, bytes, done) => {
       // Clients that always send a content type send it with an empty body too.
       if (bytes.length === 0) return done(null, undefined);
       if (request.routeOptions.config.operation?.isRaw) return done(null, bytes);
@@ -42,7 +46,7 @@ export default fp(
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {
-      if (!request.headers['content-type']?.startsWith('application/json')) return done(null, payload);
+      if (!WHOLE.includes(mediaTypeOf(request))) return done(null, payload);
       if (request.raw.destroyed || reply.raw.destroyed) return done(null, payload); // the reader has stopped
       const timer = setTimeout(() => {
         reply.header('connection', 'close');

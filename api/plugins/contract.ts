@@ -10,8 +10,8 @@ import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
-import { onClosed } from '../http/long-request.js';
-import { hasBody } from '../http/upload-body.js';
+import { holdRawBody } from '../http/long-request.js';
+import { hasBody, mediaTypeOf } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
@@ -111,7 +111,7 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
       if (operation.scopes !== null) refuseEscapes(request);
       refuseEncoding(request, reply);
       refuseMediaType(operation, request);
-      if (operation.isRaw) onClosed(reply, request.server.services.rawBodies.begin(request.records.project));
+      if (operation.isRaw) holdRawBody(request, reply);
     },
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),
@@ -162,9 +162,4 @@ function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRe
   if (bodyRequired)
     throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
   request.body = {};
-}
-
-/** Empty if the request has none. */
-function mediaTypeOf({ headers }: FastifyRequest): string {
-  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

@@ -75,8 +75,9 @@ t.test(
       (await request({ url: `/v1/jobs/${id}/attempts`, headers })).headers['content-encoding'],
       undefined,
     );
-    await claimAndTrain(store, id, { steps: 1 });
-    const stream = await request({ method: 'HEAD', url: `/v1/jobs/${id}/stream`, headers });
+    await claimAndTrain(store, id, { steps: 100, finish: true });
+    const stream = await request({ url: `/v1/jobs/${id}/stream`, headers });
+    t.ok(stream.rawPayload.length > 8192, `${stream.rawPayload.length} bytes`);
     t.equal(stream.headers['content-encoding'], undefined);
   },
 );

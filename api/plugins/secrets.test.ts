@@ -39,6 +39,11 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Basic ${fresh()}` } });
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${fresh()} ${fresh('zf_')}` } });
   await app.inject({ url: '/v1/jobs', headers: { cookie: `session=${fresh()}`, 'x-api-key': fresh() } });
+  await app.inject({
+    method: 'POST',
+    url: '/tinker/api/v1/create_session',
+    headers: { 'x-api-key': fresh('tml-zf_') },
+  });
   for (const name of ['api_key', 'apikey', 'access_token', 'client_secret', 'password'])
     await stack.request({ url: `/v1/jobs?${name}=${fresh()}&limit=1` });
   await stack.request({ url: `/v1/jobs/${fresh('zf_')}` });

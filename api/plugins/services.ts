@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
+import { Turns } from '../../platform/process/turns.js';
 import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
@@ -21,6 +22,7 @@ type Made =
   | 'modelCopies'
   | 'tensors'
   | 'rawBodies'
+  | 'appends'
   | 'closing';
 
 /** Large requests and answers in progress. */
@@ -53,6 +55,7 @@ export default fp<ServicesOptions>(
       tokenizers: new BucketTokenizers(options.sources, inspector),
       tensors: new ProjectGate('tensors', AT_ONCE),
       rawBodies: new ProjectGate('calls', AT_ONCE),
+      appends: new Turns(),
       closing: closing.signal,
       draining,
     });

@@ -1,4 +1,5 @@
 /** Generators of hostile uploads: deep, large, many, or odd. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
 import { modelFolder, TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
@@ -6,6 +7,15 @@ import { protoField, sentencepiecePiece } from '../../formats/testing/sentencepi
 import { zipArchive } from '../../formats/torch-file/zip-write.js';
 
 const WEIGHTS = 'model.safetensors';
+const PIECE_BYTES = 64 * 1024;
+
+/** Yields pieces with event loop turns in between, like a connection. */
+export async function* arriving(body: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    await nextTurn();
+    yield body.subarray(at, at + PIECE_BYTES);
+  }
+}
 
 /** Nested lists. */
 export const nested = (bytes: number): Buffer =>

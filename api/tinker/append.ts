@@ -1,65 +1,103 @@
 import type { FastifyRequest } from 'fastify';
 import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { putOnce, typeOfCall } from '../../formats/calls/call-log.js';
 import { callNumberKey } from '../../formats/checkpoint/layout.js';
-import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
+import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { countersOf, storeCall } from '../jobs/session-calls.js';
+import { type CheckedCall, checkCall } from '../calls/append-call.js';
+import { countersOf, requireRoom, storeCall } from '../jobs/session-calls.js';
+import type { Weights } from './names.js';
 
-/** Key of the number of the last call that changed the weights. */
-const CHANGED = 'weights-changed';
-
-interface KeyedCall {
+interface NamedCall {
   job: Job;
-  /** Names the request among those of the session: a repeated request has the same key. */
-  key: string;
+  /** Names the request among those of the session: a repeated request has the same name. */
+  name: string;
   /** JSON of the call. */
   body: Buffer;
-  changesWeights?: boolean;
 }
 
 /**
  * Appends a call under the next number and returns the number. The client numbers its training calls alone, but samples
- * are calls of the same log, so the numbers differ. The number is stored under the key before the call is: a repeated
- * request finds its call there, and recognizes it by its content, since another call may have taken the number.
- * @throws errors of `storeCall`
+ * are calls of the same log, so the numbers differ. Each attempt claims a number for the request before the call is
+ * stored, so that a repeated request finds the number. Another request may have taken the number meanwhile. A stored
+ * call has the name of its request, so the call of another request is never equal.
+ * @throws errors of `checkCall`, `requireRoom` and `storeCall`
  */
-export async function appendKeyed(
+export async function appendNamed(request: FastifyRequest, { job, name, body }: NamedCall): Promise<number> {
+  const call = await checkCall(request, job, { body, request: name });
+  return request.server.services.appends.run(job.id, () => append(request, { job, name, call }));
+}
+
+async function append(
   request: FastifyRequest,
-  { job, key, body, changesWeights = false }: KeyedCall,
+  { job, name, call }: { job: Job; name: string; call: CheckedCall },
 ): Promise<number> {
   const { objects } = request.server.services;
-  const before = await readNumber(objects, job.id, key);
-  for (let given = before; ; given = null) {
+  for (let taken: number | undefined; ; ) {
+    const claims = await claimsOf(objects, job.id, name);
+    const claimed = claims.at(-1) === taken ? undefined : claims.at(-1);
     const counters = await countersOf(request, job.id);
-    const number = given ?? counters.appended + 1;
-    if (given === null) {
-      if (changesWeights) await writeNumber(objects, job.id, CHANGED, number);
-      await writeNumber(objects, job.id, key, number);
-    }
+    const number = claimed ?? counters.appended + 1;
+    await requireRoom(request, { job, number, counters, call });
+    if (
+      claimed === undefined &&
+      !(await claim(objects, callNumberKey(job.id, name, claims.length + 1), number))
+    )
+      continue;
     try {
-      await storeCall(request, { job, number, counters, body });
-      return number;
+      return (await storeCall(request, { job, number, counters, call })).number;
     } catch (error) {
-      // Another request has stored its call under this number.
       if (!(error instanceof ZerofleetError) || error.code !== 'call_conflict') throw error;
+      taken = number;
     }
   }
 }
 
-/** True if a later call than `number` may have changed the weights. */
-export async function hasChanged(objects: ObjectStore, jobId: string, number: number): Promise<boolean> {
-  return ((await readNumber(objects, jobId, CHANGED)) ?? 0) > number;
-}
-
-async function readNumber(objects: ObjectStore, jobId: string, key: string): Promise<number | null> {
-  try {
-    return Number((await objects.get(callNumberKey(jobId, key))).toString('utf8'));
-  } catch (error) {
-    if (error instanceof ObjectStoreError && error.code === 'object_not_found') return null;
-    throw error;
+/** Returns the numbers that a request has claimed, in their order. */
+async function claimsOf(objects: ObjectStore, jobId: string, name: string): Promise<number[]> {
+  const numbers: number[] = [];
+  for (;;) {
+    const stored = await getIfExists(objects, callNumberKey(jobId, name, numbers.length + 1));
+    if (stored === null) return numbers;
+    numbers.push(Number(stored.toString('utf8')));
   }
 }
 
-function writeNumber(objects: ObjectStore, jobId: string, key: string, number: number): Promise<unknown> {
-  return objects.put(callNumberKey(jobId, key), Buffer.from(String(number)));
+/** Returns false if the same request, sent twice at once, has claimed a number already. */
+async function claim(objects: ObjectStore, key: string, number: number): Promise<boolean> {
+  return (await putOnce(objects, key, Buffer.from(String(number)))) === null;
+}
+
+/** Calls whose types are read at once. */
+const AT_ONCE = 16;
+/** Weights whose sessions are remembered. */
+const REMEMBERED = 1000;
+
+/** Whether weights are still those of their session. */
+export class WeightChanges {
+  /** Last call behind which the weights of a call are known to be unchanged; the newest questions come last. */
+  private readonly unchanged = new Map<string, number>();
+
+  constructor(private readonly objects: ObjectStore) {}
+
+  /** True if a call behind that of the weights, up to `until`, may have changed them. Reads each call's type once. */
+  async has({ job_id, number }: Weights, until: number): Promise<boolean> {
+    const key = `${job_id}.${number}`;
+    for (let last = this.unchanged.get(key) ?? number; last < until; ) {
+      const numbers = Array.from({ length: Math.min(AT_ONCE, until - last) }, (_, i) => last + 1 + i);
+      const types = await Promise.all(numbers.map((each) => typeOfCall(this.objects, job_id, each)));
+      const changed = types.findIndex((type) => type === 'optim_step' || type === 'load_state');
+      last += changed < 0 ? types.length : changed;
+      this.remember(key, last);
+      if (changed >= 0) return true;
+    }
+    return false;
+  }
+
+  private remember(key: string, last: number): void {
+    this.unchanged.delete(key);
+    this.unchanged.set(key, last);
+    const [oldest] = this.unchanged.keys();
+    if (this.unchanged.size > REMEMBERED && oldest !== undefined) this.unchanged.delete(oldest);
+  }
 }

@@ -4,15 +4,16 @@ import { ulid } from 'ulid';
 import { type CallResult, ZerofleetError } from '../../contracts/index.js';
 import { callResultKey } from '../../formats/checkpoint/layout.js';
 import { Type } from '../../platform/schema.js';
+import { PROTOBUF_TYPE } from '../http/upload-body.js';
 import { waitAnswered } from '../jobs/session-calls.js';
 import { parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { type Pending, parseRequestId, pathOf, samplerId } from './names.js';
+import { MAX_NAME, type Pending, parseRequestId, pathOf, samplerId } from './names.js';
 
-/** Less than the 45 seconds after which a client gives up. */
+/** Less than the 45 seconds after which a client pauses and sends the request again. */
 const WAIT_SECONDS = 30;
 
-const parseFuture = parserOf(Type.Object({ request_id: Type.String() }));
+const parseFuture = parserOf(Type.Object({ request_id: Type.String({ maxLength: MAX_NAME }) }));
 
 export async function futureRoutes(app: FastifyInstance): Promise<void> {
   app.post('/retrieve_future', routeAs(app, 'getCallResult'), async (request, reply) => {
@@ -42,7 +43,7 @@ async function send(request: FastifyRequest, reply: FastifyReply, pending: Pendi
   const input = { stored, prompt: prompt === 0 ? null : await objects.get(callResultKey(job_id, prompt)) };
   const written = await inspector.run('writeTinkerResult', input, { owner: request.records.project });
   if ('result' in written) return resultOf(pending, written.result);
-  return reply.type('application/x-protobuf').send(Buffer.from(written.protobuf));
+  return reply.type(PROTOBUF_TYPE).send(Buffer.from(written.protobuf));
 }
 
 function resultOf(pending: Pending, result: CallResult): object {

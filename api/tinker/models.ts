@@ -1,21 +1,25 @@
 /** Models that are trained: each is a session, and `model_id` is the id of its job. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { forkDocument, modelFrom } from '../../clients/typescript/fork-document.js';
+import { VALUES } from '../../contracts/generated/job-defaults.js';
 import type { Checkpoint, Job, JobSpec, Page } from '../../contracts/index.js';
 import { readCallResult } from '../../formats/calls/call-log.js';
 import { type Static, Type } from '../../platform/schema.js';
+import type { CreateJobResult } from '../../state/index.js';
 import { checkpointNotFound, findCheckpoint, notFound } from '../access/found.js';
 import { requireOperation } from '../http/authenticate.js';
 import { createJob } from '../jobs/changes/create-job.js';
 import { findSession, waitAnswered } from '../jobs/session-calls.js';
+import { notSupported } from '../openai/errors.js';
 import { isId } from '../openai/ids.js';
 import { findBase } from '../openai/models.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendKeyed } from './append.js';
-import { requestId, type Weights } from './names.js';
+import { appendNamed } from './append.js';
+import { MAX_NAME, requestId, type Weights } from './names.js';
 
-const LABELS = { base: 'tinker/base_model', model: 'tinker/model' } as const;
+const OWN_LABEL = 'tinker/';
+const LABELS = { base: `${OWN_LABEL}base_model`, model: `${OWN_LABEL}model` } as const;
 /** The scale of an adapter is `alpha / rank` with the alpha of the hosted API. */
 const ALPHA = 32;
 /** Rows of a call; a client sends more rows as several calls of one step. */
@@ -29,7 +33,7 @@ const Metadata = nullable(Type.Record(Type.String(), Type.Unsafe<unknown>()));
 const CreateModel = Type.Object({
   session_id: Type.String({ maxLength: 64 }),
   model_seq_id: Type.Integer({ minimum: 0 }),
-  base_model: Type.String({ minLength: 1, maxLength: 256 }),
+  base_model: Type.String({ minLength: 1, maxLength: MAX_NAME }),
   user_metadata: Metadata,
   lora_config: nullable(
     Type.Object({
@@ -43,7 +47,7 @@ const CreateModel = Type.Object({
 });
 type CreateModel = Static<typeof CreateModel>;
 const parseCreate = parserOf(CreateModel);
-const parseModel = parserOf(Type.Object({ model_id: Type.String() }));
+const parseModel = parserOf(Type.Object({ model_id: Type.String({ maxLength: MAX_NAME }) }));
 
 export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.post('/create_model', routeAs(app, 'createJob'), async (request, reply) => {
@@ -55,8 +59,8 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
       ...(lora_config && { lora: lora_config }),
     });
     const key = `${body.session_id}:train:${body.model_seq_id}`;
-    const jobId = await createSession(request, reply, { document, key });
-    return { request_id: requestId({ job_id: jobId, number: 0, kind: 'model' }), model_id: jobId };
+    const { job } = await createSession(request, reply, { document, key });
+    return { request_id: requestId({ job_id: job.id, number: 0, kind: 'model' }), model_id: job.id };
   });
 
   app.post('/get_info', routeAs(app, 'getJob'), async (request) => {
@@ -81,9 +85,9 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     );
     const job = await findModel(request, model_id);
     continueAs(request, 'putCall', { job_id: job.id });
-    const number = await appendKeyed(request, {
+    const number = await appendNamed(request, {
       job,
-      key: 'unload',
+      name: 'unload',
       body: Buffer.from(JSON.stringify({ type: 'finish' })),
     });
     return { request_id: requestId({ job_id: job.id, number, kind: 'unload' }), model_id };
@@ -93,12 +97,11 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
 type Base = Pick<JobSpec, 'model'> & { sequence_length: number; hasAdapter: boolean };
 type Lora = NonNullable<CreateModel['lora_config']>;
 
-const PRESETS = ['llama-tiny', 'llama-small', 'gpt2', 'mixtral-tiny'] as const;
 const PRESET_LENGTH = 512;
 
 /** Finds a base model: a preset, an uploaded model, or what a job trained. @throws Refusal; ZerofleetError */
 async function baseOf(request: FastifyRequest, name: string): Promise<Base> {
-  const preset = PRESETS.find((each) => each === name);
+  const preset = VALUES.PresetName.find((each) => each === name);
   if (preset === undefined) return findBase(request, name);
   return { model: { preset }, sequence_length: PRESET_LENGTH, hasAdapter: false };
 }
@@ -128,20 +131,29 @@ function adapterOf({ rank, train_mlp = true, train_attn = true }: Lora) {
   return { rank, alpha: ALPHA, target_modules: train_attn && train_mlp ? ('all-linear' as const) : modules };
 }
 
+/** @throws Refusal for a label that this API sets itself */
 function labelsOf(metadata: CreateModel['user_metadata']): Record<string, string> {
+  const own = Object.keys(metadata ?? {}).find((name) => name.startsWith(OWN_LABEL));
+  if (own !== undefined)
+    throw notSupported(
+      'user_metadata',
+      `${own} cannot be set; use a name that does not begin with ${OWN_LABEL}`,
+    );
   return Object.fromEntries(Object.entries(metadata ?? {}).map(([name, value]) => [name, String(value)]));
 }
 
-/** Creates a session, or finds the one that the same request has created. Returns the id of its job. */
+/** Creates a session, or finds the one that the same request has created. */
 async function createSession(
   request: FastifyRequest,
   reply: FastifyReply,
   { document, key }: { document: JobSpec; key: string },
-): Promise<string> {
+): Promise<CreateJobResult> {
   continueAs(request, 'createJob', {});
   request.headers['idempotency-key'] = `tinker:${key}`;
   const schemaErrors = request.server.services.contract.jobSpecErrors(document);
-  return (await createJob(request, reply, { document, schemaErrors })).job.id;
+  const created = await createJob(request, reply, { document, schemaErrors });
+  request.params = { job_id: created.job.id };
+  return created;
 }
 
 /** Creates a session of a base model that only samples. */
@@ -152,7 +164,7 @@ export async function createBaseSampler(
 ): Promise<Weights> {
   const labels = { [LABELS.base]: name };
   const document = sessionOf(await baseOf(request, name), { labels });
-  return { job_id: await createSession(request, reply, { document, key }), number: 0 };
+  return { job_id: (await createSession(request, reply, { document, key })).job.id, number: 0 };
 }
 
 interface Fork {
@@ -163,12 +175,12 @@ interface Fork {
   restore?: 'continue' | 'weights';
 }
 
-/** Creates a session that begins with the state of a checkpoint. Returns the id of its job. */
+/** Creates a session that begins with the state of a checkpoint, or finds the one that the same request has created. */
 export async function forkSession(
   request: FastifyRequest,
   reply: FastifyReply,
   { checkpoint, key, model_id, restore = 'continue' }: Fork,
-): Promise<string> {
+): Promise<CreateJobResult> {
   const { spec, labels } = await findSession(request, checkpoint.job_id);
   const fork = forkDocument(spec, checkpoint, {}) as JobSpec;
   const document: JobSpec = {
@@ -201,12 +213,25 @@ export async function checkpointOf(
 /** Finds the session of a model, by the id of its job or by the name that the client gave it. @throws ZerofleetError */
 export async function findModel(request: FastifyRequest, id: string): Promise<Job> {
   if (isId('job', id)) return findSession(request, id);
+  if (id.length > MAX_NAME) throw notFound('model', `${id.slice(0, MAX_NAME)}…`);
+  requireOperation(request, 'listJobs');
   for (let after: string | null = null; ; ) {
     const label = [`${LABELS.model}=${id}`];
     const page: Page<Job> = await request.records.listJobs({ label, ...(after !== null && { after }) });
-    const [job] = page.data;
+    const job = page.data.find(isModel);
     if (job !== undefined) return job;
     if (page.next_cursor === null) throw notFound('model', id);
     after = page.next_cursor;
   }
+}
+
+/** Refuses another base than that of saved weights. @throws Refusal */
+export function requireNoBase(base: string | null | undefined): void {
+  if (typeof base === 'string')
+    throw notSupported('base_model', 'base_model cannot replace the base of saved weights; leave it out');
+}
+
+/** Any job may have any labels. */
+function isModel({ spec, labels }: Job): boolean {
+  return spec.train.session !== undefined && labels[LABELS.base] !== undefined;
 }

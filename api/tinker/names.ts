@@ -1,9 +1,8 @@
 /** Names of this API, which say all that the server needs to know of them. */
-
 import { Refusal } from '../openai/errors.js';
 import { isId } from '../openai/ids.js';
 
-/** What a request waits for: `<job>.<call>.<kind>`, `<call of the prompt>` behind it where there is one. */
+/** What a request waits for: `<job>.<call>.<kind>.<call of the prompt>`. */
 export interface Pending {
   job_id: string;
   number: number;
@@ -12,19 +11,13 @@ export interface Pending {
   prompt: number;
 }
 
-const KINDS = [
-  'model',
-  'fork',
-  'pass',
-  'step',
-  'weights',
-  'sampler',
-  'session',
-  'load',
-  'sample',
-  'unload',
-] as const;
-export type PendingKind = (typeof KINDS)[number];
+/** Kinds of requests that are complete at once. */
+const COMPLETE = ['model', 'fork', 'session'] as const;
+/** Kinds of requests that are calls. */
+const CALLS = ['pass', 'step', 'weights', 'sampler', 'load', 'sample', 'unload'] as const;
+export type PendingKind = (typeof COMPLETE | typeof CALLS)[number];
+
+const REQUEST = /^([^.]+)\.(\d{1,12})\.([a-z]+)\.(\d{1,12})$/;
 
 /** Weights of a session after its call `number`; 0 for those that it began with. */
 export interface Weights {
@@ -45,12 +38,14 @@ export function requestId({
 
 /** @throws Refusal */
 export function parseRequestId(id: string): Pending {
-  const [jobId = '', number, kind, prompt] = id.split('.');
-  const known = KINDS.find((each) => each === kind);
-  const numbers = [Number(number), Number(prompt)];
-  if (!isId('job', jobId) || known === undefined || !numbers.every(Number.isSafeInteger))
-    throw new Refusal(400, 'invalid_parameter', 'request_id', `there is no request ${id}`);
-  return { job_id: jobId, number: Number(number), kind: known, prompt: Number(prompt) };
+  const [, jobId = '', number, name, prompt] = REQUEST.exec(id) ?? [];
+  const call = CALLS.find((each) => each === name);
+  const kind = call ?? COMPLETE.find((each) => each === name);
+  const numbers = { number: Number(number), prompt: Number(prompt) };
+  const isCall = call !== undefined && numbers.prompt < numbers.number;
+  if (isId('job', jobId) && kind !== undefined && (isCall || call === undefined))
+    return { job_id: jobId, kind, ...numbers };
+  throw new Refusal(400, 'invalid_parameter', 'request_id', `there is no request ${id}`);
 }
 
 export function pathOf({ job_id, number }: Weights, kind: 'weights' | 'sampler_weights'): string {
@@ -69,6 +64,9 @@ export function parsePath(path: string): Weights {
 export function samplerId({ job_id, number }: Weights, sampler: string): string {
   return `${job_id}.${number}.${sampler}`;
 }
+
+/** Longest id and path of this API. */
+export const MAX_NAME = 255;
 
 const SAMPLER = /^([^.]+)\.(\d{1,12})\.([0-9A-Z]{26})$/;
 

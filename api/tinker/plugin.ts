@@ -2,48 +2,46 @@
  * Tinker's API, translated. A model is a session (api/jobs/session-calls.ts). Each request is an operation of this
  * server's own API in another form. docs/tinker.md lists what is supported; all else is refused by name.
  */
-import type { FastifyInstance } from 'fastify';
-import { onClosed } from '../http/long-request.js';
-import { describeRefusal, Refusal, sendRefusal } from '../openai/errors.js';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ZerofleetError } from '../../contracts/index.js';
+import { hasBody, JSON_TYPE, mediaTypeOf, PROTOBUF_TYPE } from '../http/upload-body.js';
+import { describeRefusal, Refusal, sendDescribed } from '../openai/errors.js';
+import { PREFIXES, translateRoutes } from '../openai/translated.js';
 import { futureRoutes } from './futures.js';
 import { modelRoutes } from './models.js';
+import { PARAMS } from './params.js';
 import { samplingRoutes } from './sampling.js';
 import { serviceRoutes } from './service.js';
 import { trainingRoutes } from './training.js';
 
-const PREFIX = '/tinker';
-const TRANSLATED = { isTranslated: true };
-
 export default async function tinker(app: FastifyInstance): Promise<void> {
   await app.register(
     async (scope) => {
-      scope.addHook('onRoute', (route) => {
-        route.config = { ...route.config, ...TRANSLATED };
-      });
+      translateRoutes(scope, { hasKeyHeader: true });
       scope.setErrorHandler((error, request, reply) => {
+        const described = describeRefusal(error, request, PARAMS);
         // Clients repeat a request that is answered with 409.
-        const { status, body } = describeRefusal(error, request);
-        if (status !== 409) return sendRefusal(error, request, reply);
-        const { code, param, message } = body.error;
-        return sendRefusal(new Refusal(400, code, param, message), request, reply);
+        const status = described.status === 409 ? 400 : described.status;
+        return sendDescribed({ ...described, status }, request, reply);
       });
-      const notFound = { config: TRANSLATED };
-      scope.setNotFoundHandler(notFound as object, (request) => {
-        const [path] = request.url.split('?', 1);
-        throw new Refusal(404, 'not_supported', null, `${request.method} ${path} is not supported`);
-      });
-      scope.addContentTypeParser(
-        'application/x-protobuf',
-        { parseAs: 'buffer', bodyLimit: app.services.limits.call_bytes },
-        (_request, bytes, done) => done(null, bytes),
+      scope.addContentTypeParser(PROTOBUF_TYPE, { parseAs: 'buffer' }, (_request, bytes, done) =>
+        done(null, bytes),
       );
-      scope.addHook('onRequest', async (request, reply) => {
-        if (request.operation?.isRaw)
-          onClosed(reply, request.server.services.rawBodies.begin(request.records.project));
+      scope.addHook('onRequest', async (request) => requireMediaType(request));
+      scope.addHook('preValidation', async ({ operation, body }) => {
+        if (operation?.isRaw && body === undefined)
+          throw new ZerofleetError('body_required', 'the request needs a body');
       });
       for (const routes of [serviceRoutes, modelRoutes, trainingRoutes, samplingRoutes, futureRoutes])
         await scope.register(routes, { prefix: '/api/v1' });
     },
-    { prefix: PREFIX },
+    { prefix: PREFIXES.tinker },
   );
+}
+
+/** Refuses a body that the route does not read, before it is read. @throws Refusal */
+function requireMediaType(request: FastifyRequest): void {
+  const { mediaType = JSON_TYPE } = request.routeOptions.config;
+  if (!hasBody(request) || mediaTypeOf(request) === mediaType) return;
+  throw new Refusal(415, 'unsupported_media_type', null, `send the body as ${mediaType}`);
 }

@@ -2,23 +2,24 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ulid } from 'ulid';
-import { type Call, isFinal, type Job } from '../../contracts/index.js';
+import { type Call, type Checkpoint, isFinal, type Job } from '../../contracts/index.js';
 import { typeOfCall } from '../../formats/calls/call-log.js';
 import { type Static, Type } from '../../platform/schema.js';
+import { requireOperation } from '../http/authenticate.js';
 import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendKeyed, hasChanged } from './append.js';
-import { checkpointOf, createBaseSampler, forkSession } from './models.js';
-import { parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
+import { appendNamed, WeightChanges } from './append.js';
+import { checkpointOf, createBaseSampler, forkSession, requireNoBase } from './models.js';
+import { MAX_NAME, parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
 
 const parseSession = parserOf(
   Type.Object({
     session_id: Type.String({ maxLength: 64 }),
     sampling_session_seq_id: Type.Integer({ minimum: 0 }),
-    base_model: nullable(Type.String({ minLength: 1, maxLength: 256 })),
-    model_path: nullable(Type.String()),
+    base_model: nullable(Type.String({ minLength: 1, maxLength: MAX_NAME })),
+    model_path: nullable(Type.String({ maxLength: MAX_NAME })),
   }),
 );
 
@@ -42,7 +43,7 @@ const Sample = Type.Object({
   }),
   base_model: nullable(Type.String()),
   model_path: nullable(Type.String()),
-  sampling_session_id: nullable(Type.String()),
+  sampling_session_id: nullable(Type.String({ maxLength: MAX_NAME })),
   seq_id: nullable(Type.Integer({ minimum: 0 })),
   prompt_logprobs: nullable(Type.Boolean()),
   topk_prompt_logprobs: Type.Optional(Type.Integer()),
@@ -51,7 +52,8 @@ type SampleBody = Static<typeof Sample>;
 const parseSample = parserOf(Sample);
 
 export async function samplingRoutes(app: FastifyInstance): Promise<void> {
-  const { inspector } = app.services;
+  const { inspector, objects } = app.services;
+  const changes = new WeightChanges(objects);
 
   app.post('/create_sampling_session', routeAs(app, 'getJob'), async (request, reply) => {
     const { session_id, sampling_session_seq_id, base_model, model_path } = parseSession(request.body);
@@ -62,6 +64,7 @@ export async function samplingRoutes(app: FastifyInstance): Promise<void> {
       const weights = await createBaseSampler(request, reply, { name: base_model, key });
       return { type: 'create_sampling_session', sampling_session_id: samplerId(weights, ulid()) };
     }
+    requireNoBase(base_model);
     const weights = parsePath(model_path);
     continueAs(request, 'getJob', { job_id: weights.job_id });
     await findSession(request, weights.job_id);
@@ -79,28 +82,23 @@ export async function samplingRoutes(app: FastifyInstance): Promise<void> {
         'send sampling_session_id and seq_id; create a sampling session first',
       );
     const { sampler, ...weights } = parseSamplerId(body.sampling_session_id);
-    const key = `sample-${sampler}-${body.seq_id}`;
+    const name = `sample-${sampler}-${body.seq_id}`;
     const job = await findSession(request, weights.job_id);
-    if (await isCurrent(request, job, weights)) {
-      const appended = await append(request, job, { body, key });
+    const counters = await countersOf(request, job.id);
+    requireCall(counters, weights.number);
+    const { appended } = counters;
+    if (!isFinal(job.state) && !(await changes.has(weights, appended))) {
+      const sample = await append(request, job, { body, name });
       // A call that changes the weights may have come between.
-      if (await isCurrent(request, job, weights)) return appended;
+      if (!(await changes.has(weights, sample.number))) return answerOf(job, sample);
     }
-    const saved = await findSession(request, await forkSaved(request, reply, weights));
-    return append(request, saved, { body, key });
+    const saved = await forkSaved(request, reply, weights);
+    return answerOf(saved, await append(request, saved, { body, name }));
   });
 }
 
-async function isCurrent(
-  { server }: FastifyRequest,
-  { id, state }: Job,
-  { number }: Weights,
-): Promise<boolean> {
-  return !isFinal(state) && !(await hasChanged(server.services.objects, id, number));
-}
-
-/** Returns the session of weights that their own session no longer has. @throws Refusal if they were not saved */
-async function forkSaved(request: FastifyRequest, reply: FastifyReply, weights: Weights): Promise<string> {
+/** Returns a session of weights that their own session no longer has. @throws Refusal if they were not saved */
+async function forkSaved(request: FastifyRequest, reply: FastifyReply, weights: Weights): Promise<Job> {
   const { objects } = request.server.services;
   const { job_id, number } = weights;
   if (number === 0 || (await typeOfCall(objects, job_id, number)) !== 'save_state')
@@ -110,13 +108,27 @@ async function forkSaved(request: FastifyRequest, reply: FastifyReply, weights: 
       'sampling_session_id',
       `the weights of ${job_id} have changed since this sampler was created; create it anew, or save the weights by name`,
     );
-  const checkpoint = await checkpointOf(request, reply, weights);
-  return forkSession(request, reply, { checkpoint, key: `sampler:${checkpoint.id}` });
+  return forkOf(request, reply, await checkpointOf(request, reply, weights));
 }
 
-async function append(request: FastifyRequest, job: Job, { body, key }: { body: SampleBody; key: string }) {
-  continueAs(request, 'putCall', { job_id: job.id });
-  const call = callOf(body, job, key);
+/** Returns the fork of a checkpoint. One that has ended or was deleted is followed by a new one. */
+async function forkOf(request: FastifyRequest, reply: FastifyReply, checkpoint: Checkpoint): Promise<Job> {
+  for (let key = `sampler:${checkpoint.id}`; ; ) {
+    const { job: created, replayed } = await forkSession(request, reply, { checkpoint, key });
+    // The audit log has a fork once, with the sample that needed it.
+    if (!replayed) return created;
+    const job = await request.records.getJob(created.id);
+    if (job !== null && !isFinal(job.state)) {
+      continueAs(request, 'putCall', { job_id: job.id });
+      return job;
+    }
+    key = `sampler:${checkpoint.id}:${created.id}`;
+  }
+}
+
+async function append(request: FastifyRequest, job: Job, { body, name }: { body: SampleBody; name: string }) {
+  requireOperation(request, 'putCall', { job_id: job.id });
+  const call = callOf(body, job, name);
   const [prompt = []] = call.prompts;
   // Nothing predicts the first token.
   const forward: Call = {
@@ -126,10 +138,14 @@ async function append(request: FastifyRequest, job: Job, { body, key }: { body: 
   };
   const wanted = body.prompt_logprobs === true && prompt.length > 1;
   const [before, number] = [
-    wanted ? await appendKeyed(request, { job, key: `${key}-prompt`, body: bytesOf(forward) }) : 0,
-    await appendKeyed(request, { job, key, body: bytesOf(call) }),
+    wanted ? await appendNamed(request, { job, name: `${name}-prompt`, body: bytesOf(forward) }) : 0,
+    await appendNamed(request, { job, name, body: bytesOf(call) }),
   ];
-  return { request_id: requestId({ job_id: job.id, number, kind: 'sample', prompt: before }) };
+  return { number, prompt: before };
+}
+
+function answerOf({ id: jobId }: Job, sample: { number: number; prompt: number }): { request_id: string } {
+  return { request_id: requestId({ job_id: jobId, kind: 'sample', ...sample }) };
 }
 
 function bytesOf(call: Call): Buffer {
@@ -139,7 +155,7 @@ function bytesOf(call: Call): Buffer {
 type SampleCall = Extract<Call, { type: 'sample' }>;
 
 /** @throws Refusal */
-function callOf(body: SampleBody, { spec }: Job, key: string): SampleCall {
+function callOf(body: SampleBody, { spec }: Job, name: string): SampleCall {
   const { sampling_params: params, prompt, topk_prompt_logprobs: top = 0 } = body;
   if (top > 0)
     throw notSupported('topk_prompt_logprobs', 'topk_prompt_logprobs is not supported; leave it at 0');
@@ -156,7 +172,7 @@ function callOf(body: SampleBody, { spec }: Job, key: string): SampleCall {
     temperature,
     top_k: Math.max(top_k, 0),
     top_p,
-    seed: seed ?? createHash('sha256').update(key).digest().readUIntBE(0, 6),
+    seed: seed ?? createHash('sha256').update(name).digest().readUIntBE(0, 6),
     stop_tokens: stopTokens(stop),
   };
 }

@@ -1,6 +1,7 @@
 /** Requests about the service itself. A session of a client keeps nothing here: its models are jobs. */
 import type { FastifyInstance } from 'fastify';
 import { ulid } from 'ulid';
+import { MAX_PENDING } from '../jobs/session-calls.js';
 import { routeAs } from '../openai/route-as.js';
 import { MAX_ROWS } from './models.js';
 
@@ -16,7 +17,8 @@ const CONFIG = {
   proto_compress_fwdbwd: false,
   fwdbwd_max_chunk_len: MAX_ROWS,
   fwdbwd_max_chunk_bytes_count: MAX_CALL_BYTES,
-  sample_max_concurrent_requests: 32,
+  // A sample with the log-probabilities of its prompt is two calls.
+  sample_max_concurrent_requests: MAX_PENDING / 2,
   use_pyqwest_transport: false,
   create_model_via_load_weights: true,
 };

@@ -1,78 +1,10 @@
-/** The translated API with bodies of the official client, and the worker's part of a session played by the test. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** The translated API. */
 import t from 'tap';
-import type { CallResult, StoredCall } from '../../contracts/index.js';
 import { callKey } from '../../formats/checkpoint/layout.js';
-import { projectRoot } from '../../platform/process/root.js';
-import { answerSessions } from '../testing/sessions.js';
-import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
-
-const DIGEST = '0'.repeat(32);
-/**
- * Bodies of the official client (record_messages.py): what follows `model_id`, with one datum of the tokens [1, 2, 3].
- */
-const MESSAGES: Record<string, string> = JSON.parse(
-  readFileSync(join(projectRoot(), 'test', 'tinker', 'messages.json'), 'utf8'),
-);
-
-function resultOf(call: StoredCall): CallResult {
-  if (call.type === 'sample')
-    return { samples: [{ tokens: [7, 8], log_probs: [-0.5, null], finish: 'length' }] };
-  if (call.type === 'optim_step')
-    return { step: 1, grad_norm: 2, lr: call.lr, finite: true, state_digest: DIGEST };
-  if ('rows' in call)
-    return {
-      loss: 1.5,
-      num_targets: 2,
-      log_probs: call.rows.map(({ targets }) => targets.map((id) => -id)),
-      metrics: {},
-    };
-  return { error: { code: 'gradients_pending', message: 'gradients wait for an update' } };
-}
+import { startTinker } from '../testing/tinker.js';
 
 t.test("Tinker's API", async (t) => {
-  const stack = await startTestStack();
-  const ended = new AbortController();
-  const answering = answerSessions(stack, resultOf, ended.signal);
-  t.teardown(async () => {
-    ended.abort();
-    await answering;
-    await stack.close();
-  });
-  const headers = { 'x-api-key': `tml-${ADMIN_KEY}` };
-  const send = (path: string, payload: object | Buffer, type = 'application/json') =>
-    stack.app.inject({
-      method: 'POST',
-      url: `/tinker/api/v1/${path}`,
-      headers: { ...headers, 'content-type': type },
-      payload: Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
-    });
-  const post = async (path: string, payload: object) => (await send(path, payload)).json();
-  const wait = (requestId: string) => send('retrieve_future', { request_id: requestId });
-  const create = async (modelSeqId = 0) => {
-    const loraConfig = { rank: 4, seed: null, train_unembed: true, train_mlp: true, train_attn: false };
-    const body = {
-      session_id: 'a',
-      model_seq_id: modelSeqId,
-      base_model: 'llama-tiny',
-      lora_config: loraConfig,
-      type: 'create_model',
-    };
-    const { request_id } = await post('create_model', body);
-    return (await wait(request_id)).json<{ model_id: string }>().model_id;
-  };
-  const pass = (model: string, message: string) => {
-    const id = Buffer.from(model);
-    const body = Buffer.concat([
-      Buffer.from([10, id.length]),
-      id,
-      Buffer.from(MESSAGES[message] ?? '', 'base64'),
-    ]);
-    return send('forward_backward', body, 'application/x-protobuf');
-  };
-  const readCall = async (job: string, number: number) =>
-    (await stack.request({ method: 'GET', url: `/v1/jobs/${job}/calls/${number}` })).json<StoredCall>();
+  const { stack, send, post, wait, create, pass, readCall, createSampler } = await startTinker(t);
 
   t.test('a model is a session with an adapter, and a repeated request finds it', async (t) => {
     const id = await create();
@@ -94,6 +26,7 @@ t.test("Tinker's API", async (t) => {
     t.same(await readCall(id, 1), {
       type: 'forward_backward',
       loss: { type: 'cross_entropy' },
+      request: 'training-1',
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], weights: [0, 0.5, 1] }],
     });
     const result = await wait(first.request_id);
@@ -105,6 +38,7 @@ t.test("Tinker's API", async (t) => {
     t.same(await readCall(id, 2), {
       type: 'forward_backward',
       loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.3 },
+      request: 'training-2',
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], log_probs: [-1, -1, -1], advantages: [1, 0, -1] }],
     });
   });
@@ -142,12 +76,16 @@ t.test("Tinker's API", async (t) => {
 
   t.test('samples are calls between those of the training, until the weights change', async (t) => {
     const id = await create(4);
-    const save = { model_id: id, seq_id: 1, sampling_session_seq_id: 0 };
-    const { request_id } = await post('save_weights_for_sampler', save);
-    const { sampling_session_id } = (await wait(request_id)).json();
+    const samplingSessionId = await createSampler(id);
     const prompt = { chunks: [{ type: 'encoded_text', tokens: [1, 2] }] };
     const samplingParams = { max_tokens: 4, temperature: 0.5, top_k: -1, top_p: 1, stop: [9] };
-    const body = { sampling_session_id, seq_id: 0, num_samples: 2, prompt, sampling_params: samplingParams };
+    const body = {
+      sampling_session_id: samplingSessionId,
+      seq_id: 0,
+      num_samples: 2,
+      prompt,
+      sampling_params: samplingParams,
+    };
     const sampled = await post('asample', { ...body, prompt_logprobs: true });
     t.match(await readCall(id, 1), { type: 'forward', rows: [{ tokens: [1], targets: [2] }] });
     t.match(await readCall(id, 2), { type: 'sample', prompts: [[1, 2]], n: 2, top_k: 0, stop_tokens: [9] });

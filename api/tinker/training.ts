@@ -1,16 +1,19 @@
 /** Requests that are calls of a session. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Call } from '../../contracts/index.js';
+import type { Call, Checkpoint } from '../../contracts/index.js';
 import { type Static, type TSchema, Type } from '../../platform/schema.js';
+import { holdRawBody } from '../http/long-request.js';
+import { PROTOBUF_TYPE } from '../http/upload-body.js';
 import { countersOf } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendKeyed } from './append.js';
-import { checkpointOf, findModel, forkSession } from './models.js';
-import { type PendingKind, parsePath, requestId } from './names.js';
+import { appendNamed } from './append.js';
+import { checkpointOf, findModel, forkSession, requireNoBase } from './models.js';
+import { MAX_NAME, type PendingKind, parsePath, requestId } from './names.js';
 
-const addressed = { model_id: Type.String(), seq_id: Type.Integer({ minimum: 0 }) };
+const Name = Type.String({ maxLength: MAX_NAME });
+const addressed = { model_id: Name, seq_id: Type.Integer({ minimum: 0 }) };
 
 const parseStep = parserOf(
   Type.Object({
@@ -35,28 +38,32 @@ const parseSave = parserOf(
 );
 const parseLoad = parserOf(
   Type.Object({
-    model_id: nullable(Type.String()),
+    model_id: nullable(Name),
     seq_id: nullable(Type.Integer({ minimum: 0 })),
     session_id: nullable(Type.String({ maxLength: 64 })),
     model_seq_id: nullable(Type.Integer({ minimum: 0 })),
     base_model: nullable(Type.String()),
-    path: Type.String(),
+    path: Name,
     optimizer: Type.Boolean(),
     weights_access_token: nullable(Type.String()),
   }),
 );
 
+type LoadBody = ReturnType<typeof parseLoad>;
 type Addressed = Static<TSchema> & { model_id: string; seq_id: number };
 
 export async function trainingRoutes(app: FastifyInstance): Promise<void> {
   const { inspector, limits } = app.services;
-  const options = { ...routeAs(app, 'putCall'), bodyLimit: limits.call_bytes };
+  const options = routeAs(app, 'putCall');
+  const ofPass = {
+    config: { ...options.config, mediaType: PROTOBUF_TYPE },
+    bodyLimit: limits.call_bytes,
+    onRequest: async (request: FastifyRequest, reply: FastifyReply) => holdRawBody(request, reply),
+  };
   const json = (request: FastifyRequest) =>
     inspector.run('readTinkerJson', { body: request.body as Buffer }, { owner: request.records.project });
 
-  app.post('/forward_backward', options, async (request) => {
-    if (request.headers['content-type'] !== 'application/x-protobuf')
-      throw new Refusal(415, 'unsupported_media_type', null, 'send the body as application/x-protobuf');
+  app.post('/forward_backward', ofPass, async (request) => {
     const input = { body: request.body as Buffer };
     const { call, ...address } = await inspector.run('readTinkerPass', input, {
       owner: request.records.project,
@@ -98,7 +105,8 @@ export async function trainingRoutes(app: FastifyInstance): Promise<void> {
   });
 
   app.post('/load_weights', options, async (request, reply) => {
-    const { weights_access_token, ...body } = parseLoad(await json(request));
+    const { weights_access_token, base_model, ...body } = parseLoad(await json(request));
+    requireNoBase(base_model);
     if (typeof weights_access_token === 'string')
       throw notSupported(
         'weights_access_token',
@@ -106,7 +114,8 @@ export async function trainingRoutes(app: FastifyInstance): Promise<void> {
       );
     const { model_id, seq_id, path, optimizer } = body;
     const checkpoint = await checkpointOf(request, reply, parsePath(path));
-    if (typeof model_id !== 'string' || typeof seq_id !== 'number') return createFrom(request, reply, body);
+    if (typeof model_id !== 'string' || typeof seq_id !== 'number')
+      return createFrom(request, reply, { ...body, checkpoint });
     const call: Call = { type: 'load_state', checkpoint: checkpoint.id, optimizer };
     return append(request, { address: { model_id, seq_id }, call, kind: 'load' });
   });
@@ -116,15 +125,19 @@ export async function trainingRoutes(app: FastifyInstance): Promise<void> {
 async function createFrom(
   request: FastifyRequest,
   reply: FastifyReply,
-  { session_id, model_seq_id, base_model, path, optimizer }: ReturnType<typeof parseLoad>,
+  { session_id, model_seq_id, checkpoint, optimizer }: LoadBody & { checkpoint: Checkpoint },
 ) {
-  if (typeof base_model === 'string')
-    throw notSupported('base_model', 'base_model cannot replace the base of saved weights; leave it out');
-  const checkpoint = await checkpointOf(request, reply, parsePath(path));
+  if (typeof session_id !== 'string' || typeof model_seq_id !== 'number')
+    throw new Refusal(
+      400,
+      'invalid_parameter',
+      'model_id',
+      'send model_id and seq_id to load the weights into a model, or session_id and model_seq_id to create one',
+    );
   const modelId = `${session_id}:train:${model_seq_id}`;
   const restore = optimizer ? 'continue' : 'weights';
-  const jobId = await forkSession(request, reply, { checkpoint, key: modelId, model_id: modelId, restore });
-  return { request_id: requestId({ job_id: jobId, number: 0, kind: 'fork' }), model_id: modelId };
+  const { job } = await forkSession(request, reply, { checkpoint, key: modelId, model_id: modelId, restore });
+  return { request_id: requestId({ job_id: job.id, number: 0, kind: 'fork' }), model_id: modelId };
 }
 
 interface Appended {
@@ -138,11 +151,10 @@ async function append(request: FastifyRequest, { address, call, body, kind }: Ap
   const { model_id, seq_id } = address;
   const job = await findModel(request, model_id);
   continueAs(request, 'putCall', { job_id: job.id });
-  const number = await appendKeyed(request, {
+  const number = await appendNamed(request, {
     job,
-    key: `training-${seq_id}`,
+    name: `training-${seq_id}`,
     body: body ?? Buffer.from(JSON.stringify(call)),
-    changesWeights: kind === 'step' || kind === 'load',
   });
   return { request_id: requestId({ job_id: job.id, number, kind }), model_id };
 }

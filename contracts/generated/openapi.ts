@@ -586,7 +586,8 @@ export interface paths {
         };
         /**
          * Read a call of a session
-         * @description The call as it is stored, with every field. Sent to another session of the same document, it gives the same result.
+         * @description The call as it is stored, with the values of absent fields. Another session of the same document gives the same
+         *     result for it, after the same calls. A `load_state` has the `prefix` of its checkpoint, which `putCall` refuses.
          */
         get: operations["getCall"];
         /**
@@ -5687,13 +5688,19 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description Loss of a pass, a sum over targets t with the weight w_t, the log-probability log p_t, the reference ρ_t
-         *     (`log_probs` of a row), the advantage A_t, and r_t = exp(log p_t − ρ_t).
+         * @description Name that the client gives its request. Calls with the same content and different names are different calls, so a
+         *     client that no longer knows the number of its call recognizes the call.
+         * @example evaluation-7
+         */
+        CallRequest: string;
+        /**
+         * @description Loss of a pass, a sum over targets t, in `dpo` over pairs of rows. A target has the weight w_t, the log-probability
+         *     log p_t, the reference ρ_t (`log_probs` of a row) and the advantage A_t; r_t = exp(log p_t − ρ_t).
          *     `cross_entropy`: Σ −w_t · log p_t. `importance_sampling`: −Σ r_t · A_t.
          *     `ppo`: −Σ min(r_t · A_t, clip(r_t, 1 − `clip_low`, 1 + `clip_high`) · A_t).
-         *     `cispo`: −Σ stop_gradient(clip(r_t)) · A_t · log p_t.
+         *     `cispo`: −Σ stop_gradient(clip(r_t, 1 − `clip_low`, 1 + `clip_high`)) · A_t · log p_t.
          *     `dpo`: −Σ log σ(`beta` · ((Σ log p − Σ ρ) of the chosen row − (Σ log p − Σ ρ) of the rejected row)).
-         *     A field that the loss does not read is refused.
+         *     A field of the loss or a list of a row that the loss does not read is refused.
          */
         PassLoss: {
             /**
@@ -5760,6 +5767,7 @@ export interface components {
              * @enum {string}
              */
             type: "forward_backward" | "forward";
+            request?: components["schemas"]["CallRequest"];
             loss: components["schemas"]["PassLoss"];
             /** @description Rows of the pass, at most `train.global_batch_size`, with at most 2,097,152 tokens together. */
             rows: components["schemas"]["Row"][];
@@ -5778,6 +5786,7 @@ export interface components {
              * @enum {string}
              */
             type: "optim_step";
+            request?: components["schemas"]["CallRequest"];
             /** @description Learning rate. */
             lr?: number;
             /** @description Decay rates of the moments, each in [0, 1). */
@@ -5817,6 +5826,7 @@ export interface components {
              * @enum {string}
              */
             type: "sample";
+            request?: components["schemas"]["CallRequest"];
             /** @description Tokens of each prompt. */
             prompts: components["schemas"]["CallTokens"][];
             /**
@@ -5858,6 +5868,7 @@ export interface components {
              * @enum {string}
              */
             type: "save_state";
+            request?: components["schemas"]["CallRequest"];
         };
         /** @description A load, with every field and the folder of the checkpoint. */
         StoredLoadStateCall: {
@@ -5866,6 +5877,7 @@ export interface components {
              * @enum {string}
              */
             type: "load_state";
+            request?: components["schemas"]["CallRequest"];
             checkpoint: components["schemas"]["CheckpointId"];
             /** @description Whether moments and counters are restored. */
             optimizer: boolean;
@@ -5879,8 +5891,9 @@ export interface components {
              * @enum {string}
              */
             type: "finish";
+            request?: components["schemas"]["CallRequest"];
         };
-        /** @description A call of the log, with every field. Absent fields of the request have their defaults. */
+        /** @description A call of the log. Absent fields of the request have the values that the session used for them. */
         StoredCall: components["schemas"]["PassCall"] | components["schemas"]["StoredOptimStepCall"] | components["schemas"]["StoredSampleCall"] | components["schemas"]["SaveStateCall"] | components["schemas"]["StoredLoadStateCall"] | components["schemas"]["FinishCall"];
         /** @description Continues from a checkpoint of the session. Gradients of the step are dropped. */
         LoadStateCall: {
@@ -5889,6 +5902,7 @@ export interface components {
              * @enum {string}
              */
             type: "load_state";
+            request?: components["schemas"]["CallRequest"];
             checkpoint: components["schemas"]["CheckpointId"];
             /**
              * @description `true` restores moments and counters too, as if the session had never left the checkpoint. `false` restores the

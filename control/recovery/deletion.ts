@@ -3,6 +3,7 @@
  * `recover` skips the job and garbage collection removes its remaining objects.
  */
 import {
+  callNumbersPrefix,
   callResultsPrefix,
   callsPrefix,
   checkpointsPrefix,
@@ -44,7 +45,7 @@ export async function removeJobObjects(
   };
   await putDocument(objects, deletedKey(id), document);
   const ofArtifacts = artifacts ? [checkpointsPrefix(id), exportsPrefix(id)] : [];
-  for (const prefix of [...ofArtifacts, callsPrefix(id), callResultsPrefix(id)])
+  for (const prefix of [...ofArtifacts, callsPrefix(id), callResultsPrefix(id), callNumbersPrefix(id)])
     await removeFolder(objects, prefix.replace(/\/$/, ''));
   // Without spec.json the other documents can't be read as the state of a job.
   await objects.delete([specKey(id)]);

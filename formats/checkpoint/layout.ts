@@ -17,6 +17,8 @@
  *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
  *     jobs/<job>/calls/<number>.json                                  a call of a session; written once
  *     jobs/<job>/results/<number>.json                                its result; written once
+ *     jobs/<job>/call-numbers/<request>.<attempt>                     number that a request of Tinker's API has claimed
+ *                                                                    for its call; written once
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are
  *                                                                    removed, too
@@ -76,9 +78,14 @@ export function callResultsPrefix(jobId: string): string {
   return `${jobKey(jobId)}/results/`;
 }
 
-/** Returns the key of the number that a call of a client has, which the client names by a key of its own. */
-export function callNumberKey(jobId: string, key: string): string {
-  return `${jobKey(jobId)}/call-numbers/${key}`;
+/** Returns the prefix of the numbers that requests have claimed for their calls, with a trailing slash. */
+export function callNumbersPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/call-numbers/`;
+}
+
+/** Returns the key of the number that a request has claimed for its call, in its first attempt or a later one. */
+export function callNumberKey(jobId: string, request: string, attempt: number): string {
+  return `${callNumbersPrefix(jobId)}${request}.${attempt}`;
 }
 
 export function callKey(jobId: string, number: number): string {

@@ -24,7 +24,10 @@ t.test('one JSON object per line, with times and level names', async (t) => {
 t.test('secrets are redacted', async (t) => {
   const { log, lines } = capture();
   log.info({ authorization: 'Bearer hunter2', api_key: 'hunter2' }, 'top');
-  log.info({ req: { headers: { authorization: 'hunter2', cookie: 'hunter2' } } }, 'nested');
+  log.info(
+    { req: { headers: { authorization: 'hunter2', 'x-api-key': 'hunter2', cookie: 'hunter2' } } },
+    'nested',
+  );
   log.info({ config: { redis_url: 'redis://:hunter2@x', password: 'hunter2' } }, 'config');
   log.warn({ err: new Error('connect redis://user:hunter2@host:1 failed') }, 'in a message');
   log.info('Authorization: Bearer hunter2');

@@ -9,6 +9,7 @@ export type { Logger } from 'pino';
 /** Fields that are redacted in any logged object (two levels deep). */
 const SECRET_FIELDS = [
   'authorization',
+  'x-api-key',
   'cookie',
   'api_key',
   'secret',
@@ -21,11 +22,9 @@ const SECRET_FIELDS = [
   'redis_url',
 ];
 
-const REDACTED_PATHS = [
-  ...SECRET_FIELDS,
-  ...SECRET_FIELDS.map((field) => `*.${field}`),
-  ...SECRET_FIELDS.map((field) => `*.*.${field}`),
-];
+const REDACTED_PATHS = ['', '*', '*.*'].flatMap((parent) =>
+  SECRET_FIELDS.map((field) => `${parent}["${field}"]`),
+);
 
 interface LoggerOptions {
   level: LogLevel;

@@ -1,5 +1,6 @@
 /** A program for Tinker's API, with its official package; the URL and the key are those of a stack. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -8,6 +9,9 @@ import { pythonWith } from '../support/python.js';
 import { cleanEnvironment, startStack } from '../support/stack.js';
 
 const SCRIPT = join(projectRoot(), 'test', 'tinker', 'train.py');
+/** The first example of the page. */
+const [, EXAMPLE = ''] =
+  /^```python\n(.*?)^```$/ms.exec(readFileSync(join(projectRoot(), 'docs', 'tinker.md'), 'utf8')) ?? [];
 const found = pythonWith('tinker');
 const skip = 'missing' in found ? found.missing : false;
 
@@ -35,4 +39,9 @@ t.test('training through the official package for Python', { skip, timeout: 600_
     model: /there is no model unknown/,
     ttl: /ttl_seconds is not supported/,
   });
+
+  const example = await promisify(execFile)(found.python, ['-B', '-c', EXAMPLE], { env });
+  const losses = example.stdout.trim().split('\n').map(Number);
+  t.equal(losses.length, 10, 'the example of docs/tinker.md');
+  t.ok(Number(losses.at(-1)) < Number(losses[0]), example.stdout);
 });

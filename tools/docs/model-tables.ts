@@ -47,11 +47,19 @@ function defaultsOf(name: string, types: readonly ModelType[]): string {
   return groups.length === 1 && isOfAll ? (groups[0]?.[0] ?? '') : withFamilies(groups);
 }
 
+/** The longest description, if the others are its beginning; otherwise each with its families. */
+function meaningOf(name: string, types: readonly ModelType[]): string {
+  const { groups } = textsOf(name, types, ({ schema }) => schema.description ?? '');
+  const texts = groups.map(([text]) => text).toSorted((a, b) => b.length - a.length);
+  const [longest = ''] = texts;
+  return texts.every((text) => longest.startsWith(text.replace(/\.$/, ''))) ? longest : withFamilies(groups);
+}
+
 function table(types: readonly ModelType[]): string {
   const facts = new Map(types.flatMap(fieldsOf).map((fact) => [fact.name, fact]));
   const rows = [...facts.values()].map(({ name, aliases }) => {
     const type = described(name, types, (fact) => fact.type);
-    const meaning = described(name, types, ({ schema }) => schema.description ?? '');
+    const meaning = meaningOf(name, types);
     return `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${meaning} |`;
   });
   return [`### ${code(types)}\n`, '| field | type | default | meaning |', '|---|---|---|---|', ...rows].join(

@@ -1,7 +1,7 @@
 /** Tasks that translate requests with many numbers to calls, in a thread. */
 import { type Call, ZerofleetError } from '../../../contracts/index.js';
 import { type JsonLimits, jsonExcess } from '../../../platform/json-limits.js';
-import { type Datum, DTYPE, decodePass, type PassMessage, type Tensor } from './wire.js';
+import { type Datum, DTYPE, decodePass, type PassMessage, passExceeds, type Tensor } from './wire.js';
 
 type PassCall = Extract<Call, { rows: unknown }>;
 type Row = PassCall['rows'][number];
@@ -34,6 +34,9 @@ const LOSSES = new Map<string, readonly List[]>([
 const CLIP_LOW = 'clip_low_threshold';
 const CLIP_HIGH = 'clip_high_threshold';
 
+/** Fields of a message, or values of a JSON body. */
+const MAX_VALUES = 100_000;
+
 /** @throws ZerofleetError `validation_failed` */
 export function readTinkerPass({ body }: { body: Uint8Array }): ReadPass {
   const message = decoded(body);
@@ -44,7 +47,7 @@ export function readTinkerPass({ body }: { body: Uint8Array }): ReadPass {
   return { model_id, seq_id, call: Buffer.from(JSON.stringify(call)) };
 }
 
-const JSON_LIMITS: JsonLimits = { depth: 10, values: 100_000 };
+const JSON_LIMITS: JsonLimits = { depth: 10, values: MAX_VALUES };
 
 /** A JSON body. @throws ZerofleetError `malformed_json` */
 export function readTinkerJson({ body }: { body: Uint8Array }): unknown {
@@ -60,10 +63,11 @@ export function readTinkerJson({ body }: { body: Uint8Array }): unknown {
 
 function decoded(body: Uint8Array): PassMessage {
   try {
-    return decodePass(body);
+    if (!passExceeds(body, MAX_VALUES)) return decodePass(body);
   } catch (error) {
     throw refused('', `the body is not a ForwardBackwardRequest in protobuf: ${(error as Error).message}`);
   }
+  throw refused('/data', `the pass has more than ${MAX_VALUES} fields; send several passes`);
 }
 
 function lossOf({ loss_fn, loss_fn_config }: PassMessage): Loss {

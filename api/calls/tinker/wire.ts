@@ -53,7 +53,10 @@ const root = protobuf.Root.fromJSON({
       },
     },
   },
-});
+}).resolveAll();
+
+/** Wire type of texts, bytes and messages. */
+const LENGTH_DELIMITED = 2;
 
 /** Numbers of the enumeration DType. */
 export const DTYPE = { float32: 1, int64: 2 } as const;
@@ -97,11 +100,35 @@ export interface SampleMessage {
   prompt_logprobs?: Uint8Array;
 }
 
+const PASS = root.lookupType('ForwardBackwardRequest');
+
+/**
+ * Returns whether a pass has more fields, those of its rows included: each one takes memory.
+ * @throws errors of `decodePass`
+ */
+export function passExceeds(bytes: Uint8Array, maxFields: number): boolean {
+  const reader = protobuf.Reader.create(bytes);
+  let left = maxFields;
+  const count = ({ fieldsById }: protobuf.Type, end: number) => {
+    while (reader.pos < end && left >= 0) {
+      left -= 1;
+      const tag = reader.uint32();
+      const [id, wireType] = [tag >>> 3, tag & 7];
+      const field = fieldsById[id];
+      if (wireType === LENGTH_DELIMITED && field?.resolvedType instanceof protobuf.Type && !field.map) {
+        const length = reader.uint32();
+        count(field.resolvedType, reader.pos + length);
+      } else reader.skipType(wireType);
+    }
+  };
+  count(PASS, bytes.length);
+  return left < 0;
+}
+
 /** @throws Error, RangeError for bytes that are not this message */
 export function decodePass(bytes: Uint8Array): PassMessage {
-  const type = root.lookupType('ForwardBackwardRequest');
   const options = { defaults: true, arrays: true, objects: true };
-  return type.toObject(type.decode(bytes), options) as PassMessage;
+  return PASS.toObject(PASS.decode(bytes), options) as PassMessage;
 }
 
 export function encodePassOutput(output: PassOutput): Uint8Array {

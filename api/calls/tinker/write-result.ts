@@ -1,5 +1,5 @@
 /** Tasks that translate results with many numbers to protobuf, in a thread. */
-import type { CallResult } from '../../../contracts/index.js';
+import { type CallResult, ZerofleetError } from '../../../contracts/index.js';
 import { DTYPE, encodePassOutput, encodeSamples, STOP_REASON, type Tensors } from './wire.js';
 
 type Result = Exclude<CallResult, { error: unknown }>;
@@ -16,6 +16,7 @@ interface StoredResult {
 /** A message in protobuf, or a small result. */
 type WrittenResult = { protobuf: Uint8Array } | { result: CallResult };
 
+/** @throws ZerofleetError `invalid_parameter` if `prompt` is no result of a pass */
 export function writeTinkerResult({ stored, prompt }: StoredResult): WrittenResult {
   const result = parsed(stored);
   if ('error' in result) return { result };
@@ -23,7 +24,12 @@ export function writeTinkerResult({ stored, prompt }: StoredResult): WrittenResu
   if (!('samples' in result)) return { result };
   const before = prompt && parsed(prompt);
   if (before !== null && 'error' in before) return { result: before };
-  return { protobuf: sampleResponse(result, before as PassResult | null) };
+  if (before !== null && !('log_probs' in before))
+    throw new ZerofleetError(
+      'invalid_parameter',
+      'the request_id names a call that is no pass over a prompt',
+    );
+  return { protobuf: sampleResponse(result, before) };
 }
 
 function parsed(bytes: Uint8Array): CallResult {

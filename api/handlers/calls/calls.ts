@@ -4,8 +4,16 @@ import type { CallAnswer, CallReceipt, CallSummary } from '../../../contracts/in
 import { readCallResult, typeOfCall } from '../../../formats/calls/call-log.js';
 import { callKey, callResultKey } from '../../../formats/checkpoint/layout.js';
 import type { CallCounters } from '../../../state/index.js';
-import type { StoredText } from '../../calls/append-call.js';
-import { countersOf, findSession, requireCall, storeCall, waitAnswered } from '../../jobs/session-calls.js';
+import { checkCall, type StoredText } from '../../calls/append-call.js';
+import {
+  countersOf,
+  findSession,
+  requireCall,
+  requireNext,
+  requireRoom,
+  storeCall,
+  waitAnswered,
+} from '../../jobs/session-calls.js';
 import type { OperationHandler } from '../types.js';
 
 const PAGE = 20;
@@ -14,8 +22,10 @@ export const putCall: OperationHandler<'putCall'> = async (request, reply) => {
   const { job_id, number } = request.params;
   const job = await findSession(request, job_id);
   const counters = await countersOf(request, job.id);
-  const body = request.body as unknown as Buffer;
-  const stored = await storeCall(request, { job, number, counters, body });
+  requireNext(job, counters, number);
+  const call = await checkCall(request, job, { body: request.body as unknown as Buffer });
+  await requireRoom(request, { job, number, counters, call });
+  const stored = await storeCall(request, { job, number, counters, call });
   return reply.code(stored.is_new ? 202 : 200).send(receiptOf(stored, counters));
 };
 

@@ -2,27 +2,11 @@
 import { ulid } from 'ulid';
 import type { NewApiKey, Upload, WebhookWithSecret } from '../../../contracts/index.js';
 import { modelFolder, tarOf, testModel } from '../../../formats/testing/models.js';
+import { webhookOf } from '../filled-records.js';
 import type { TestStack } from '../stack.js';
 import { type Mutation, numOf, TEXT } from './mutation.js';
 
 const now = () => new Date().toISOString();
-
-async function webhookOf({ store }: TestStack) {
-  const [id, secret, createdAt] = [`wh_${ulid()}`, 'whsec_AA==', now()];
-  const document = {
-    id,
-    url: 'https://hooks.example.com/',
-    description: '',
-    events: ['*'],
-    created_at: createdAt,
-  };
-  await store.createWebhook(
-    'default',
-    { ...document, jobs: 'all', enabled: true, disabled_reason: null },
-    { secret, created_at: createdAt, expires_at: null },
-  );
-  return { id, secret };
-}
 
 const uploadOf = async (stack: TestStack): Promise<string> => {
   const payload = { name: 'three', bytes: TEXT.length };

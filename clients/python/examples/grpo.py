@@ -1,7 +1,8 @@
 """GRPO: reinforcement learning with a reward that a program computes.
 
-Supervised steps teach the form of an answer. Then each step samples a group of answers to every prompt, and the
-advantage of an answer is its reward minus the mean of its group, over the standard deviation.
+Supervised steps teach the form of an answer. Then each step samples a group of answers to every prompt. The advantage
+of an answer is its reward minus the mean reward of its group, divided by the standard deviation of the group's rewards.
+The loss is `importance_sampling`: each step has one update, so there is no ratio to clip.
 
     python grpo.py --steps 700
 """

@@ -1,9 +1,11 @@
+import asyncio
 import json
 import unittest
+from typing import List
 
 import httpx
 
-from zerofleet import CallFailed, Session, WaitTimeout
+from zerofleet import AsyncZerofleet, CallFailed, Session, WaitTimeout
 
 from .scripted import answer, problem, scripted
 
@@ -76,6 +78,29 @@ class Sessions(unittest.TestCase):
         with self.assertRaisesRegex(CallFailed, "call 1: no_gradients: no pass") as caught:
             step.result()
         self.assertEqual(caught.exception.code, "no_gradients")
+
+    def test_methods_of_an_async_session_are_awaited(self) -> None:
+        answers = iter([page(4), RECEIPT, done(STEP)])
+        seen: List[str] = []
+        loops: List[asyncio.AbstractEventLoop] = []
+
+        def reply(request: httpx.Request) -> httpx.Response:
+            # Only a loop that is not blocked runs it.
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(60)
+            seen.append(f"{request.method} {request.url.path}")
+            return next(answers)
+
+        async def run() -> None:
+            loops.append(asyncio.get_running_loop())
+            async with AsyncZerofleet("http://api", "key", http_transport=httpx.MockTransport(reply)) as client:
+                session = await client.open_session(JOB)
+                step = await session.optim_step(lr=0.1)
+                self.assertEqual(await step.result(), STEP)
+                self.assertEqual((session.job_id, step.number), (JOB, 5))
+                self.assertEqual(repr(session), f"<AsyncSession {JOB}>")
+
+        asyncio.run(run())
+        self.assertEqual(seen[1], f"PUT /v1/jobs/{JOB}/calls/5")
 
     def test_a_wait_has_a_timeout(self) -> None:
         client, _ = scripted(page(), RECEIPT, PENDING)

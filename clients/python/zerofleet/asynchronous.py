@@ -8,6 +8,7 @@ import threading
 from typing import Any, AsyncIterator, Callable, Iterator
 
 from .client import Zerofleet
+from .session import Call, Session
 from .transport import Resource
 
 
@@ -15,8 +16,8 @@ class AsyncZerofleet:
     """A client whose methods are those of `Zerofleet`: calls are awaited, and iterators are read with `async for`.
 
     Each request runs in a thread of the event loop's executor, so that it blocks no other task. A stream such as
-    `jobs.follow` holds its thread until its next entry, also when its task is cancelled. Takes the arguments of
-    `Zerofleet`.
+    `jobs.follow` holds its thread until its next entry, also when its task is cancelled. The methods of a session and
+    of its calls are awaited, too. Takes the arguments of `Zerofleet`.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -35,22 +36,35 @@ class AsyncZerofleet:
         await asyncio.to_thread(self._client.close)
 
 
-class _AsyncResource:
-    def __init__(self, resource: Resource) -> None:
-        self._resource = resource
+class _Async:
+    """An object whose methods are awaited."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        return _awaited(getattr(self._resource, name))
+        return _awaited(getattr(self._target, name))
+
+    def __repr__(self) -> str:
+        return repr(self._target).replace("<", "<Async", 1)
+
+
+_WITH_METHODS = (Resource, Session, Call)
 
 
 def _awaited(member: Any) -> Any:
-    if isinstance(member, Resource):
-        return _AsyncResource(member)
+    if isinstance(member, _WITH_METHODS):
+        return _Async(member)
     if not callable(member):
         return member
     if str(inspect.signature(member).return_annotation).startswith("Iterator"):
         return lambda *args, **options: _iterate(lambda: member(*args, **options))
-    return lambda *args, **options: asyncio.to_thread(member, *args, **options)
+
+    async def run(*args: Any, **options: Any) -> Any:
+        result = await asyncio.to_thread(member, *args, **options)
+        return _Async(result) if isinstance(result, _WITH_METHODS) else result
+
+    return run
 
 
 _END = object()

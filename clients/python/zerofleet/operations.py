@@ -568,8 +568,9 @@ class JobsOperations(Resource):
         job_id: schemas.JobId,
         number: schemas.CallNumber,
     ) -> schemas.StoredCall:
-        """The call as it is stored, with every field. Sent to another session of the same document,
-        it gives the same result."""
+        """The call as it is stored, with the values of absent fields. Another session of the same
+        document gives the same result for it, after the same calls. A `load_state` has the `prefix`
+        of its checkpoint, which `putCall` refuses."""
         answer: schemas.StoredCall = self._http.json(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/calls/{quoted(number)}",

@@ -2964,12 +2964,13 @@ class _PassLossRequired(TypedDict):
 
 
 class PassLoss(_PassLossRequired, total=False):
-    """Loss of a pass, a sum over targets t with the weight w_t, the log-probability log p_t, the
-    reference ρ_t (`log_probs` of a row), the advantage A_t, and r_t = exp(log p_t − ρ_t).
-    `cross_entropy`: Σ −w_t · log p_t. `importance_sampling`: −Σ r_t · A_t. `ppo`: −Σ min(r_t · A_t,
-    clip(r_t, 1 − `clip_low`, 1 + `clip_high`) · A_t). `cispo`: −Σ stop_gradient(clip(r_t)) · A_t ·
-    log p_t. `dpo`: −Σ log σ(`beta` · ((Σ log p − Σ ρ) of the chosen row − (Σ log p − Σ ρ) of the
-    rejected row)). A field that the loss does not read is refused."""
+    """Loss of a pass, a sum over targets t, in `dpo` over pairs of rows. A target has the weight
+    w_t, the log-probability log p_t, the reference ρ_t (`log_probs` of a row) and the advantage
+    A_t; r_t = exp(log p_t − ρ_t). `cross_entropy`: Σ −w_t · log p_t. `importance_sampling`: −Σ r_t
+    · A_t. `ppo`: −Σ min(r_t · A_t, clip(r_t, 1 − `clip_low`, 1 + `clip_high`) · A_t). `cispo`: −Σ
+    stop_gradient(clip(r_t, 1 − `clip_low`, 1 + `clip_high`)) · A_t · log p_t. `dpo`: −Σ log
+    σ(`beta` · ((Σ log p − Σ ρ) of the chosen row − (Σ log p − Σ ρ) of the rejected row)). A field
+    of the loss or a list of a row that the loss does not read is refused."""
     clip_low: float
     """`ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default."""
     clip_high: float
@@ -2996,14 +2997,19 @@ class Row(_RowRequired, total=False):
     """Advantage of each target."""
 
 
-class PassCall(TypedDict):
-    """Loss of rows. `forward_backward` adds the gradients of the summed loss to those of the step;
-    `forward` leaves the gradients as they are."""
+class _PassCallRequired(TypedDict):
     type: Literal["forward_backward", "forward"]
     """Kind of call."""
     loss: PassLoss
     rows: List[Row]
     """Rows of the pass, at most `train.global_batch_size`, with at most 2,097,152 tokens together."""
+
+
+
+class PassCall(_PassCallRequired, total=False):
+    """Loss of rows. `forward_backward` adds the gradients of the summed loss to those of the step;
+    `forward` leaves the gradients as they are."""
+    request: CallRequest
 
 
 class _OptimStepCallRequired(TypedDict):
@@ -3015,6 +3021,7 @@ class _OptimStepCallRequired(TypedDict):
 class OptimStepCall(_OptimStepCallRequired, total=False):
     """Updates the weights with the sum of the gradients since the last update. Fields that are
     absent are those of `train.optimizer` and `train.gradient_clipping`."""
+    request: CallRequest
     lr: float
     """Learning rate."""
     betas: List[float]
@@ -3027,8 +3034,7 @@ class OptimStepCall(_OptimStepCallRequired, total=False):
     """Maximum norm of the summed gradients; 0 disables clipping."""
 
 
-class StoredOptimStepCall(TypedDict):
-    """An update, with every field."""
+class _StoredOptimStepCallRequired(TypedDict):
     type: Literal["optim_step"]
     """Kind of call."""
     lr: float
@@ -3041,6 +3047,12 @@ class StoredOptimStepCall(TypedDict):
     """Weight decay of matrices."""
     gradient_clipping: float
     """Maximum norm of the summed gradients; 0 disables clipping."""
+
+
+
+class StoredOptimStepCall(_StoredOptimStepCallRequired, total=False):
+    """An update, with every field."""
+    request: CallRequest
 
 
 class _SampleCallRequired(TypedDict):
@@ -3057,6 +3069,7 @@ class SampleCall(_SampleCallRequired, total=False):
     """Tokens that the current weights generate after each prompt. A prompt and its tokens together
     have at most `train.sequence_length` tokens. `prompts` × `n` is at most 1024, and with ×
     `max_tokens` at most 1,048,576."""
+    request: CallRequest
     n: int
     """Number of samples of each prompt."""
     temperature: float
@@ -3070,8 +3083,7 @@ class SampleCall(_SampleCallRequired, total=False):
     """Tokens that end a sample, which contains the token."""
 
 
-class StoredSampleCall(TypedDict):
-    """A request for samples, with every field."""
+class _StoredSampleCallRequired(TypedDict):
     type: Literal["sample"]
     """Kind of call."""
     prompts: List[CallTokens]
@@ -3091,15 +3103,25 @@ class StoredSampleCall(TypedDict):
     """Tokens that end a sample, which contains the token."""
 
 
-class SaveStateCall(TypedDict):
-    """Saves a checkpoint. Gradients that no `optim_step` has used are not part of it, so it is
-    refused with them."""
+
+class StoredSampleCall(_StoredSampleCallRequired, total=False):
+    """A request for samples, with every field."""
+    request: CallRequest
+
+
+class _SaveStateCallRequired(TypedDict):
     type: Literal["save_state"]
     """Kind of call."""
 
 
-class StoredLoadStateCall(TypedDict):
-    """A load, with every field and the folder of the checkpoint."""
+
+class SaveStateCall(_SaveStateCallRequired, total=False):
+    """Saves a checkpoint. Gradients that no `optim_step` has used are not part of it, so it is
+    refused with them."""
+    request: CallRequest
+
+
+class _StoredLoadStateCallRequired(TypedDict):
     type: Literal["load_state"]
     """Kind of call."""
     checkpoint: CheckpointId
@@ -3109,10 +3131,21 @@ class StoredLoadStateCall(TypedDict):
     """Prefix of the checkpoint's objects in the object store."""
 
 
-class FinishCall(TypedDict):
-    """Saves the state and ends the session; the job succeeds. No call may follow."""
+
+class StoredLoadStateCall(_StoredLoadStateCallRequired, total=False):
+    """A load, with every field and the folder of the checkpoint."""
+    request: CallRequest
+
+
+class _FinishCallRequired(TypedDict):
     type: Literal["finish"]
     """Kind of call."""
+
+
+
+class FinishCall(_FinishCallRequired, total=False):
+    """Saves the state and ends the session; the job succeeds. No call may follow."""
+    request: CallRequest
 
 
 class _LoadStateCallRequired(TypedDict):
@@ -3124,6 +3157,7 @@ class _LoadStateCallRequired(TypedDict):
 
 class LoadStateCall(_LoadStateCallRequired, total=False):
     """Continues from a checkpoint of the session. Gradients of the step are dropped."""
+    request: CallRequest
     optimizer: bool
     """`true` restores moments and counters too, as if the session had never left the checkpoint.
     `false` restores the weights, and the optimizer starts fresh."""
@@ -4860,6 +4894,10 @@ CallType = Literal["forward_backward", "forward", "optim_step", "sample", "save_
 CallState = Literal["pending", "done"]
 """`done` as soon as the result exists."""
 
+CallRequest = str
+"""Name that the client gives its request. Calls with the same content and different names are
+different calls, so a client that no longer knows the number of its call recognizes the call."""
+
 CallTokens = List[int]
 """Numbers of tokens."""
 
@@ -4867,7 +4905,7 @@ RowNumbers = List[float]
 """One number for each position; those without a target are not read."""
 
 StoredCall = Union[PassCall, StoredOptimStepCall, StoredSampleCall, SaveStateCall, StoredLoadStateCall, FinishCall]
-"""A call of the log, with every field. Absent fields of the request have their defaults."""
+"""A call of the log. Absent fields of the request have the values that the session used for them."""
 
 Call = Union[PassCall, OptimStepCall, SampleCall, SaveStateCall, LoadStateCall, FinishCall]
 """One call of a session. A pass, `forward_backward` or `forward`, computes a loss of rows.

@@ -181,9 +181,15 @@ export class SessionCalls {
         'no forward_backward has added gradients since the last update',
       );
     const { channel, start, trainer, onStep } = this.options;
-    const { type: _, betas, ...update } = call;
+    const { betas, eps, weight_decay, gradient_clipping } = call;
     const started = performance.now();
-    const result = await trainer.optimStep({ ...update, betas: betas as OptimStep['betas'] });
+    const result = await trainer.optimStep({
+      lr: call.lr,
+      betas: betas as OptimStep['betas'],
+      eps,
+      weight_decay,
+      gradient_clipping,
+    });
     passes.seconds += secondsSince(started);
     this.passes = null;
     this.step = result.step;
