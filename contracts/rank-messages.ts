@@ -89,7 +89,7 @@ export interface Evaluation {
 }
 
 /** A part of the result of rank 0's next `called`: a result may have many megabytes, which nobody reads at once. */
-export interface ResultPartMessage {
+interface ResultPartMessage {
   kind: 'result_part';
   bytes: Uint8Array;
 }

@@ -56,7 +56,7 @@ async function runExample(
 /** Multiplies the first advantage that is not 0. */
 function withOtherAdvantage(call: string): string {
   return call.replace(
-    /("advantages":\[(?:0,)*)(-?[\d.e-]+)/,
+    /("advantages":\[(?:0,)*)(-?(?!0[,\]])[\d.e-]+)/,
     (_, before, advantage) => `${before}${2 * advantage}`,
   );
 }
