@@ -17,7 +17,8 @@ const skip = 'missing' in found ? found.missing : false;
 
 t.test('training through the official package for Python', { skip, timeout: 600_000 }, async (t) => {
   if ('missing' in found) return;
-  const stack = await startStack(t, { env: { ZEROFLEET_SLOTS: '4', ZEROFLEET_THREADS_PER_RANK: '1' } });
+  // Each session keeps its slot until it is idle.
+  const stack = await startStack(t, { env: { ZEROFLEET_SLOTS: '8', ZEROFLEET_THREADS_PER_RANK: '1' } });
   const { baseUrl, apiKey } = stack.client.options;
   const env = {
     ...cleanEnvironment(),
