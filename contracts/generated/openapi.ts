@@ -5386,7 +5386,18 @@ export interface components {
         GraderValidateRequest: {
             grader: components["schemas"]["Grader"];
         };
-        /** @description A grader without problems. */
+        /**
+         * @description A grader without problems.
+         * @example {
+         *       "grader": {
+         *         "type": "string_check",
+         *         "name": "exact",
+         *         "input": "{{sample.output_text}}",
+         *         "reference": "{{item.answer}}",
+         *         "operation": "eq"
+         *       }
+         *     }
+         */
         CheckedGrader: {
             grader: components["schemas"]["Grader"];
         };
