@@ -5340,7 +5340,9 @@ export interface components {
              * @description Fields of the line of data.
              * @default {}
              */
-            item?: Record<string, never>;
+            item?: {
+                [key: string]: unknown;
+            };
         };
         /** @description Failure of a grader. */
         GradeError: {
