@@ -73,6 +73,7 @@ export const FIELD_ERROR_CATALOGUE = {
   mixture_formats_differ: 'The datasets of the mixture have different formats.',
   dataset_has_preferences: 'The dataset has preferences, which the objective does not read.',
   dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
+  grader_invalid: 'The grader has a wrong template, formula or range, or its source is not Python.',
   early_stopping_missing: 'The field needs early stopping.',
   weights_missing: 'The job keeps no such weights.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
