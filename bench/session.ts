@@ -7,8 +7,9 @@
  * two steps. `call_ms` is the median time from sending a call without computation (an update without gradients) to its
  * result, with nothing else in progress.
  *
- * `sample_tokens_per_s` is the rate of a `sample` with 64 prompts of 32 tokens, two samples of 64 tokens each. An engine
- * of answers (bench/serve.ts) with as many threads computes the same work in this process: `engine_tokens_per_s`.
+ * `sample_tokens_per_s` is the rate of a `sample` with 64 prompts of 32 tokens, two samples of 64 tokens each. An
+ * engine of answers (bench/serve.ts) with as many threads computes the same work in this process:
+ * `engine_tokens_per_s`.
  */
 import { collect, type Zerofleet } from '../clients/typescript/index.js';
 import type { Call, JobMetric, JobSpec } from '../contracts/index.js';
