@@ -14,11 +14,11 @@
  * a line says so if that fails. `times_bf16` and `times_q8_0` are medians of ours over the peer's.
  */
 import { architectureOf } from '../job-document/index.js';
-import { AnswerEngine, GREEDY, measureBandwidth, paramTable } from '../native/js/index.js';
+import { type AnswerEngine, GREEDY, measureBandwidth, paramTable } from '../native/js/index.js';
 import { benchOptions, count, counts, oneOf, someOf } from './options.js';
 import { LlamaCpp, type PeerType, peerTypes, type Speed } from './peers/llama-cpp.js';
 import { median, report } from './report.js';
-import { configOf, randomWeights, servedModels } from './serve/models.js';
+import { configOf, engineWithWeights, servedModels } from './serve/models.js';
 import { numMultipliedParams } from './training.js';
 
 /** More than the caches hold. */
@@ -68,25 +68,6 @@ async function answer(engine: AnswerEngine, many: number, prompt: number): Promi
   return { tokens_per_s: (many * tokens - drawnBefore) / seconds, first_token_ms: allBegan - started };
 }
 
-async function engineWithWeights(): Promise<AnswerEngine> {
-  const engine = AnswerEngine.create(model, {
-    threads,
-    dtype: 'bf16',
-    device: 'cpu',
-    cache_tokens: mostRequests * (length + 32),
-    max_length: length,
-    max_sequences: mostRequests,
-  });
-  for (const param of paramTable(model)) {
-    let begin = 0;
-    for await (const piece of randomWeights(param)) {
-      engine.setParam(param.index, begin, 'fp32', piece);
-      begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
-    }
-  }
-  return engine;
-}
-
 /** Starts the peer for each type; reports and returns nothing if it is missing. */
 async function startPeers(): Promise<[PeerType, LlamaCpp][]> {
   if (peer === 'none') return [];
@@ -122,7 +103,12 @@ async function measured(engine: AnswerEngine, many: number, prompt: number): Pro
 
 const rounded = (value: number, digits: number) => Number(value.toFixed(digits));
 
-const engine = await engineWithWeights();
+const engine = await engineWithWeights(model, {
+  threads,
+  dtype: 'bf16',
+  max_length: length,
+  max_sequences: mostRequests,
+});
 const peers = await startPeers();
 const numQuantized = paramTable(model).reduce(
   (sum, param) => sum + (param.quantization ? param.numel : 0),

@@ -6,16 +6,25 @@
  * metrics, without the first steps. `step_ms` is the computation of a step by the ranks, `total_ms` the time between
  * two steps. `call_ms` is the median time from sending a call without computation (an update without gradients) to its
  * result, with nothing else in progress.
+ *
+ * `sample_tokens_per_s` is the rate of a `sample` with 64 prompts of 32 tokens, two samples of 64 tokens each. An
+ * engine of answers (bench/serve.ts) with as many threads computes the same work in this process:
+ * `engine_tokens_per_s`.
  */
 import { collect, type Zerofleet } from '../clients/typescript/index.js';
 import type { Call, JobMetric, JobSpec } from '../contracts/index.js';
+import { architectureOf, presets } from '../job-document/index.js';
+import { type AnswerEngine, GREEDY } from '../native/js/index.js';
 import { type Owner, startStack } from '../test/support/stack.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
+import { engineWithWeights } from './serve/models.js';
 import { configs, LEAVES_PER_STEP, shapeOf } from './training.js';
 
 const WARM_UP = 5;
 const SINGLE_CALLS = 20;
+const SAMPLE = { prompts: 64, prompt: 32, n: 2, tokens: 64 };
+const SEQUENCES = 32;
 
 const { config, ranks, threads, steps, rounds, length, rows, ahead } = benchOptions({
   config: oneOf(configs, 'llama-tiny'),
@@ -84,7 +93,24 @@ function passOf(step: number): Call {
   };
 }
 
-async function ofSession(client: Zerofleet): Promise<Speed & { call_ms: number }> {
+const samplePrompts = Array.from({ length: SAMPLE.prompts }, (_, row) =>
+  Array.from({ length: SAMPLE.prompt }, (_, i) => (i * 31 + row * 7 + 1) % 256),
+);
+const sampleRate = (began: number) =>
+  Math.round((1000 * SAMPLE.prompts * SAMPLE.n * SAMPLE.tokens) / (performance.now() - began));
+
+async function ofEngine(engine: AnswerEngine, first: number): Promise<number> {
+  const all = samplePrompts.flatMap((prompt) => Array.from({ length: SAMPLE.n }, () => prompt));
+  const began = performance.now();
+  for (const [i, prompt] of all.entries())
+    engine.add(first + i, prompt, { ...GREEDY, temperature: 1, seed: i, max_tokens: SAMPLE.tokens });
+  for (let drawn = 0; drawn < all.length * SAMPLE.tokens; ) drawn += (await engine.step()).length;
+  return sampleRate(began);
+}
+
+type SessionSpeed = Speed & { call_ms: number; sample_tokens_per_s: number };
+
+async function ofSession(client: Zerofleet): Promise<SessionSpeed> {
   const { id } = await client.jobs.create({ ...common, data: {}, train: { ...train, session: {} } });
   const results: Promise<unknown>[] = [];
   let number = 0;
@@ -108,9 +134,13 @@ async function ofSession(client: Zerofleet): Promise<Speed & { call_ms: number }
     latencies.push(performance.now() - began);
   }
   const speed = speedOf(await collect(client.jobs.metrics(id), steps));
+  const began = performance.now();
+  await append({ type: 'sample', prompts: samplePrompts, n: SAMPLE.n, max_tokens: SAMPLE.tokens, seed: 1 });
+  await results.at(-1);
+  const sampled = sampleRate(began);
   await append({ type: 'finish' });
   await client.jobs.until(id, () => false);
-  return { ...speed, call_ms: round(median(latencies)) };
+  return { ...speed, call_ms: round(median(latencies)), sample_tokens_per_s: sampled };
 }
 
 const ends: (() => unknown)[] = [];
@@ -119,6 +149,13 @@ try {
   const env = { ZEROFLEET_SLOTS: `${ranks}`, ZEROFLEET_THREADS_PER_RANK: `${threads}` };
   const { client } = await startStack(owner as Owner, { env });
   const dataset = await client.datasets.create('bench', text);
+  const engine = await engineWithWeights(architectureOf(presets[config]), {
+    threads,
+    dtype: 'bf16',
+    max_length: SAMPLE.prompt + SAMPLE.tokens,
+    max_sequences: SEQUENCES,
+  });
+  ends.push(() => engine.close());
   for (let i = 0; i < rounds; i += 1) {
     const job = await ofJob(client, dataset.id);
     const session = await ofSession(client);
@@ -129,6 +166,7 @@ try {
       tokens_per_step: tokensPerStep,
       job,
       session,
+      engine_tokens_per_s: await ofEngine(engine, i * SAMPLE.prompts * SAMPLE.n),
       times: Math.round((session.tokens_per_s / job.tokens_per_s) * 1000) / 1000,
     });
   }

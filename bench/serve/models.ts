@@ -1,5 +1,7 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../contracts/index.js';
 import { presets } from '../../job-document/index.js';
+import { AnswerEngine, type AnswerEngineOptions, paramTable } from '../../native/js/index.js';
 
 /** Shape of the smallest published Qwen2.5, 494 million parameters. */
 const QWEN2_SMALL: ResolvedModelConfig = {
@@ -59,4 +61,21 @@ export async function* randomWeights({
     begin += piece.length;
     at = 0;
   }
+}
+
+/** Returns an engine for sequences of `max_length`, with random weights. */
+export async function engineWithWeights(
+  model: Architecture,
+  limits: Pick<AnswerEngineOptions, 'threads' | 'dtype' | 'max_length' | 'max_sequences'>,
+): Promise<AnswerEngine> {
+  const cacheTokens = limits.max_sequences * (limits.max_length + 32);
+  const engine = AnswerEngine.create(model, { ...limits, device: 'cpu', cache_tokens: cacheTokens });
+  for (const param of paramTable(model)) {
+    let begin = 0;
+    for await (const piece of randomWeights(param)) {
+      engine.setParam(param.index, begin, 'fp32', piece);
+      begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
+    }
+  }
+  return engine;
 }

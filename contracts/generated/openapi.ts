@@ -4911,9 +4911,9 @@ export interface components {
             lane_accumulator: number;
             /** @description Gradient buckets in transfer between ranks. */
             staging: number;
-            /** @description Activations, gradients before they enter a bucket, and workspace. */
+            /** @description Activations, gradients before they enter a bucket, and workspace. In a session also the KV cache and activations of `sample`. */
             activations: number;
-            /** @description Copies of the weights in the layout of the matrix products. */
+            /** @description Copies of the weights in the layout of the matrix products. In a session those of `sample`, too. */
             packed_weights: number;
             /** @description Sum of all parts. */
             total: number;

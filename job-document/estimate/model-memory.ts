@@ -1,19 +1,21 @@
 /**
  * Memory of one rank's model besides its parameters: the formulas of native/model's allocations (linear.cc,
  * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc,
- * loss_head.cc, transformer.cc).
+ * loss_head.cc, transformer.cc), and sampling-memory.ts.
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
+import { sampledSizes, samplingMemory } from './sampling-memory.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 export interface ModelMemory {
-  /** Activations, activation gradients, and workspace of kernels. */
+  /** Activations, activation gradients, and workspace of kernels; in a session also the KV cache of a sample. */
   activations: number;
   /**
-   * Copies of the head's and experts' weights in the order in which matrix products of few rows read them.
+   * Copies of weights in the order in which matrix products of few rows read them: of the head and the experts, and in
+   * a session of all matrices.
    */
   packed_weights: number;
 }
@@ -28,7 +30,7 @@ const TOKENS_PER_THREAD = 1024;
 /** Workspace of a matrix product, per thread. */
 const GEMM_SCRATCH = 1_454_080;
 
-/** Returns the bytes of one rank, from its first backward pass on. */
+/** Returns the bytes of one rank, from its first backward pass on, and in a session its largest sample. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
   const sizes = new Sizes(spec, machine);
   const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
@@ -39,15 +41,20 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
   const numInputs = layers - below + (below === 0 ? 0 : 1);
   // With checkpoints a layer keeps only its input; the rest is recomputed, for one layer at a time.
   const numKept = spec.train.activation_checkpointing ? 1 : numInputs;
+  const isSession = spec.train.session !== undefined;
+  const sample = isSession ? samplingMemory(spec, machine) : { activations: 0, packed_weights: 0 };
+  // Passes and samples use the workspace in turn.
+  const passes = isSession ? [sizes, sampledSizes(spec, machine)] : [sizes];
   return {
-    packed_weights: layers * layer.weights + sizes.packed(hidden, vocab),
+    packed_weights: layers * layer.weights + sizes.packed(hidden, vocab) + sample.packed_weights,
     activations:
       numInputs * sizes.tensor(hidden) +
       numKept * layer.kept +
       layer.work +
       lossHead(sizes) +
       aroundLayers(sizes) +
-      (sizes.onGpu ? kernelMemory(sizes) : kernelScratch(sizes, machine.threads)),
+      sample.activations +
+      (sizes.onGpu ? Math.max(...passes.map(kernelMemory)) : kernelScratch(sizes, machine.threads)),
   };
 }
 

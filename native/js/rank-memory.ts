@@ -8,7 +8,7 @@ export type MemoryPart =
   | 'lane_accumulator'
   /** Buckets and pieces in transit. */
   | 'staging'
-  /** Includes the model's work space. */
+  /** Includes the model's work space, and in a session the largest sample so far. */
   | 'activations'
   /** Copies of the weights in the order in which products read them. */
   | 'packed_weights';

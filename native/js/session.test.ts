@@ -114,6 +114,21 @@ t.test('results have their fields', async (t) => {
   await trainer.close();
 });
 
+t.test('copies of weights for samples stay until the next update', async (t) => {
+  const trainer = await solo();
+  const packed = () => trainer.memory().packed_weights;
+  await trainer.forwardBackward({ type: 'cross_entropy' }, rows(4));
+  const before = packed();
+  await trainer.sample(REQUESTS);
+  const copied = packed();
+  t.ok(copied > before, `${copied} of ${before}`);
+  await trainer.sample(REQUESTS);
+  t.equal(packed(), copied);
+  await trainer.optimStep(UPDATE);
+  t.equal(packed(), before);
+  await trainer.close();
+});
+
 t.test('calls that cannot be are refused by code', async (t) => {
   const trainer = await solo();
   await t.rejects(trainer.optimStep(UPDATE), { code: 'no_gradients' });

@@ -147,7 +147,6 @@ void Trainer::params_replaced() {
 }
 
 std::vector<OwnedSlice> Trainer::slices() { return optimizer_.state_ranges(); }
-
 std::vector<OwnedSlice> Trainer::base_slices() { return optimizer_.base_ranges(); }
 
 void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
@@ -256,17 +255,18 @@ EvalResult Trainer::evaluate(std::size_t file) {
 
 std::vector<MemoryPart> Trainer::memory() const {
   const ZeroMemory zero = optimizer_.memory();
+  const std::size_t activations = model_.activation_bytes() + sampling_bytes_;
   std::vector<MemoryPart> parts{{"params", zero.params},
                                 {"grad_shard", zero.grad_shard},
                                 {"master", zero.master},
                                 {"moments", zero.moments},
                                 {"lane_accumulator", zero.lane_accumulator},
                                 {"staging", zero.send_staging + zero.receive_staging},
-                                {"activations", model_.activation_bytes()},
+                                {"activations", activations},
                                 {"packed_weights", model_.packed_bytes()},
                                 {"shared_params", zero.shared_params}};
   if (config_.device.kind == DeviceKind::kCuda) {
-    std::size_t known = zero.params + zero.lane_accumulator + model_.activation_bytes() + model_.packed_bytes();
+    std::size_t known = zero.params + zero.lane_accumulator + activations + model_.packed_bytes();
     // Offload keeps the rest in host memory, except for some that is in transit.
     if (config_.zero.offload == Offload::kNone) {
       known += zero.grad_shard + zero.master + zero.moments + zero.send_staging + zero.receive_staging;

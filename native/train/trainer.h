@@ -146,7 +146,8 @@ class Trainer {
   ///   params, grad_shard, master, moments, lane_accumulator: as in ZeroMemory
   ///   shared_params   frozen parameters, of which the ranks of one host share a copy
   ///   staging         buckets and pieces in transit
-  ///   activations     includes the model's scratch memory
+  ///   activations     includes the model's scratch memory, and in a session the KV cache and the activations of the
+  ///                   largest sample so far
   ///   packed_weights  copies of matrices in the layout of the CPU's products
   ///   workspace       CUDA only: peak device memory beyond the parts above that lie on the device (with offload,
   ///                   staging is one of them). It includes the process's other ranks.
@@ -186,6 +187,7 @@ class Trainer {
   LeafBatch batch_;
   std::unique_ptr<TrainingLoss> loss_;  // null in a session
   std::unique_ptr<PassRunner> passes_;  // only in a session
+  std::size_t sampling_bytes_ = 0;      // of the largest sample so far
   Overrides overrides_;
   std::int64_t steps_done_ = 0;
 };

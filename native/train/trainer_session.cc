@@ -40,9 +40,9 @@ void Trainer::drop_gradients() {
 
 std::vector<SampledAnswer> Trainer::sample(std::span<const SequenceRequest> requests) {
   passes();
-  return zerofleet::sample({context_, config_.model, config_.batch.sequence_length, config_.precision,
+  return zerofleet::sample({context_, model_, config_.model, config_.batch.sequence_length, config_.precision,
                             optimizer_.params(), optimizer_.quantized_params(), *communicator_},
-                           requests);
+                           requests, sampling_bytes_);
 }
 
 }  // namespace zerofleet

@@ -6,6 +6,7 @@ import { closeWorld, connectWorld, tinyTokens } from '../../native/js/testing.js
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import { JOBS, MODEL } from './jobs.js';
+import { runSession, sessionSpecs } from './sessions.js';
 
 const instructionSet = fingerprint().replace(/^cpu-|\/.*$/g, '') as InstructionSet;
 
@@ -76,6 +77,21 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
         await Promise.all(world.map((trainer) => trainer.initialize()));
         await Promise.all(world.map((trainer) => trainer.computeReference()));
         for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
+        checkWorld(t, world, spec, threads);
+      } finally {
+        await closeWorld(world);
+      }
+    }
+  });
+}
+
+for (const { name, spec, threads } of sessionSpecs()) {
+  t.test(`${name}: the estimate equals the measurement after a sample`, async (t) => {
+    for (const worldSize of feasibleWorldSizes(spec)) {
+      const start = startMessage({ spec, threads, world_size: worldSize, training_files: [] });
+      const world = await connectWorld(trainerConfig(start), worldSize);
+      try {
+        await runSession(world, spec);
         checkWorld(t, world, spec, threads);
       } finally {
         await closeWorld(world);

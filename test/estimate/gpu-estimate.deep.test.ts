@@ -1,7 +1,9 @@
 /** Estimated GPU memory compared with a rank's use of an emulated device. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { estimateRank, resolveSpec } from '../../job-document/index.js';
 import { Trainer } from '../../native/js/index.js';
 import { tinyTokens, useAddon } from '../../native/js/testing.js';
@@ -9,6 +11,7 @@ import { projectRoot } from '../../platform/process/root.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import { JOBS, MODEL } from './jobs.js';
+import { runSession, sessionSpecs } from './sessions.js';
 
 const ADDON = join(projectRoot(), 'native', 'build', 'emulated', 'zerofleet.node');
 const options = existsSync(ADDON) ? {} : { skip: 'the native core is not built for the emulated device' };
@@ -42,32 +45,54 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
       device: 'cuda',
       training_files: [{ path: tokens.path, weight: 1, useful_share: 1 }],
     });
-    const config = trainerConfig(start);
-    const { total, host, ...parts } = estimateRank(spec, 1, 0, MACHINE);
-    t.equal(config.reserved_bytes, total, 'it takes all of it at the start');
-    const trainer = Trainer.create(config, () => undefined);
-    t.teardown(() => trainer.close());
-    await trainer.connect();
+    const trainer = await connected(t, start);
     await trainer.initialize();
     await trainer.computeReference();
     for (let step = 0; step < 2; step += 1) await trainer.step(0);
-
-    const { workspace = 0, ...measured } = trainer.memory();
-    const offloaded = spec.zero.offload === 'cpu';
-    const onGpu = Object.entries(measured).filter(
-      ([part]) => !offloaded || !(part === STAGING || OFFLOADED.includes(part)),
-    );
-    for (const [part, bytes] of onGpu) {
-      const estimated = Object.entries(parts).find(([key]) => key === part)?.[1] ?? 0;
-      t.ok(bytes <= estimated, `${part}: ${bytes} of ${estimated}`);
-    }
-    if (offloaded) {
-      t.match(parts, Object.fromEntries(OFFLOADED.map((part) => [part, 0])));
-      const there = Object.entries(measured).filter(([part]) => OFFLOADED.includes(part));
-      const states = there.reduce((sum, [, bytes]) => sum + bytes, 0);
-      t.ok(states > 0 && states <= host && host <= states + (measured.staging ?? 0), `${states} of ${host}`);
-    } else t.equal(host, 0);
-    const taken = onGpu.reduce((sum, [, bytes]) => sum + bytes, workspace);
-    t.ok(taken <= total, `${taken} of ${total}`);
+    checkMemory(t, trainer, spec);
   });
+}
+
+/** Longer sequences take minutes on an emulated device. */
+const MAX_LENGTH = 100;
+
+for (const { name, spec } of sessionSpecs()) {
+  if (spec.train.sequence_length > MAX_LENGTH) continue;
+  t.test(`${name}: a GPU rank uses at most the estimated memory`, options, async (t) => {
+    const start = startMessage({ spec, world_size: 1, device: 'cuda', training_files: [] });
+    const trainer = await connected(t, start);
+    await runSession([trainer], spec);
+    checkMemory(t, trainer, spec);
+  });
+}
+
+async function connected(t: Test, start: StartMessage): Promise<Trainer> {
+  const config = trainerConfig(start);
+  const { total } = estimateRank(start.spec, 1, 0, MACHINE);
+  t.equal(config.reserved_bytes, total, 'it takes all of it at the start');
+  const trainer = Trainer.create(config, () => undefined);
+  t.teardown(() => trainer.close());
+  await trainer.connect();
+  return trainer;
+}
+
+function checkMemory(t: Test, trainer: Trainer, spec: ResolvedJobSpec): void {
+  const { total, host, ...parts } = estimateRank(spec, 1, 0, MACHINE);
+  const { workspace = 0, ...measured } = trainer.memory();
+  const offloaded = spec.zero.offload === 'cpu';
+  const onGpu = Object.entries(measured).filter(
+    ([part]) => !offloaded || !(part === STAGING || OFFLOADED.includes(part)),
+  );
+  for (const [part, bytes] of onGpu) {
+    const estimated = Object.entries(parts).find(([key]) => key === part)?.[1] ?? 0;
+    t.ok(bytes <= estimated, `${part}: ${bytes} of ${estimated}`);
+  }
+  if (offloaded) {
+    t.match(parts, Object.fromEntries(OFFLOADED.map((part) => [part, 0])));
+    const there = Object.entries(measured).filter(([part]) => OFFLOADED.includes(part));
+    const states = there.reduce((sum, [, bytes]) => sum + bytes, 0);
+    t.ok(states > 0 && states <= host && host <= states + (measured.staging ?? 0), `${states} of ${host}`);
+  } else t.equal(host, 0);
+  const taken = onGpu.reduce((sum, [, bytes]) => sum + bytes, workspace);
+  t.ok(taken <= total, `${taken} of ${total}`);
 }

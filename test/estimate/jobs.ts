@@ -13,7 +13,9 @@ export const MODEL = {
 } as const;
 
 const { model_type: _, ...SIZES } = MODEL;
-const GPT2 = {
+
+export { SIZES };
+export const GPT2 = {
   model_type: 'gpt2',
   vocab_size: 301,
   n_positions: 64,

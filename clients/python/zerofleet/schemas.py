@@ -2439,9 +2439,11 @@ class RankMemory(TypedDict):
     staging: int
     """Gradient buckets in transfer between ranks."""
     activations: int
-    """Activations, gradients before they enter a bucket, and workspace."""
+    """Activations, gradients before they enter a bucket, and workspace. In a session also the KV
+    cache and activations of `sample`."""
     packed_weights: int
-    """Copies of the weights in the layout of the matrix products."""
+    """Copies of the weights in the layout of the matrix products. In a session those of `sample`,
+    too."""
     total: int
     """Sum of all parts."""
     host: int

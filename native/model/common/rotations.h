@@ -7,6 +7,11 @@
 
 namespace zerofleet {
 
+template <class T>
+T* pointer_to(std::optional<T>& part) {
+  return part ? &*part : nullptr;
+}
+
 /// The angles of positions [0, num_positions), in models with rotary positions.
 inline std::optional<RopeTable> rotations_of(const Context& context, const ModelConfig& config,
                                              std::int64_t num_positions,

@@ -35,8 +35,8 @@ AttentionBlock::AttentionBlock(const ModelContext& model, const LayerSpec& spec,
     : number_(number),
       window_(model.config.window(number)),
       dropout_site_(dropout_site(number, DropoutSite::kProbabilities)),
-      qkv_(model, spec.qkv, model.config.hidden_size, model.weights),
-      output_(model, spec.output, model.config.query_size(), model.weights) {
+      qkv_(model, spec.qkv, model.config.hidden_size),
+      output_(model, spec.output, model.config.query_size()) {
   if (spec.qk_norm) qk_norm_.emplace(*spec.qk_norm);
 }
 

@@ -20,50 +20,38 @@ bool are_quantized(const LinearSpecs& specs) {
   return count > 0;
 }
 
-/// Packed codes serve products of few rows on CPUs.
-bool packs_codes(const ModelContext& model) {
-  return model.packed_words == PackedWords::kSmallest && model.ctx.device.kind == DeviceKind::kCpu;
-}
-
 }  // namespace
 
-Linear::Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use, RowCount rows)
+Linear::Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, RowCount rows)
     : specs_(std::move(specs)),
       layout_(model.layout),
       in_(in),
-      use_(are_quantized(specs_) && !packs_codes(model) ? WeightUse::kInPlace : use),
       rows_(rows),
+      is_quantized_(are_quantized(specs_)),
       adapter_(model, specs_, in, rows == RowCount::kVaries),
       biases_(specs_.size()) {
   require(layout_ == WeightLayout::kOutIn || specs_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   const bool in_first = layout_ == WeightLayout::kInOut;
-  const SourceRows rows_forward = in_first ? SourceRows::kAlongK : SourceRows::kAlongN;
-  for (const LinearSpec& spec : specs_) {
-    out_ += spec.out;
-    if (use_ == WeightUse::kInPlace) continue;
-    if (spec.quantized)
-      codes_.emplace_back(model.ctx, *model.config.quantization, rows_forward, model.dtype, in, spec.out);
-    else
-      packed_forward_.emplace_back(model.ctx, model.dtype, in, spec.out, model.packed_words);
-  }
-  source_forward_.resize(specs_.size(), {{}, rows_forward});
+  for (const LinearSpec& spec : specs_) out_ += spec.out;
+  source_forward_.resize(specs_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
   source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
+  if (reads_copies(model)) make_copies(model);
 }
 
-void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
-                         const std::int32_t* row_range) const {
+void Linear::add_forward(const ModelContext& model, const Matrix& x, const Matrix& y,
+                         std::vector<GemmProblem>& problems, const std::int32_t* row_range) const {
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < specs_.size(); ++part) {
-    problems.push_back(output(part, x, y.columns(begin, specs_[part].out)));
+    problems.push_back(output(model, part, x, y.columns(begin, specs_[part].out)));
     problems.back().row_range = row_range;
     begin += specs_[part].out;
   }
 }
 
-void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
-                                const std::int32_t* row_range) const {
-  const bool in_place = use_ == WeightUse::kInPlace;
+void Linear::add_input_gradient(const ModelContext& model, const Matrix& dy, const Matrix& dx,
+                                std::vector<GemmProblem>& problems, const std::int32_t* row_range) const {
+  const bool in_place = !reads_copies(model);
   GemmProblem problem{dy, in_place ? nullptr : &packed_backward_, dx};
   if (in_place) problem.source = &source_backward_;
   problem.varies = rows_ == RowCount::kVaries;
@@ -76,13 +64,13 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
                      const GemmEpilogue& epilogue) const {
   std::vector<GemmProblem> products, added;
   if (!adapter_.is_on(model)) {
-    add_forward(x, y, products);
+    add_forward(model, x, y, products);
     products.front().epilogue = epilogue;
     gemm(model.ctx, *model.scratch, products);
     return adapt_rows(model, pass, x, y, epilogue);
   }
   const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y, rows = low.first_rows(x.rows);
-  add_forward(x, sums, products);
+  add_forward(model, x, sums, products);
   adapter_.magnitudes().keep_products(rows, products);
   adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);
   adapter_.add_outputs(rows, sums, added);
@@ -116,7 +104,7 @@ void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matr
   std::vector<GemmProblem> products, added;
   if (!adapter_.magnitudes().empty()) {
     require(specs_.size() == 1, "internal", "the outputs of several matrices come in one step");
-    add_forward(x, rows, products);
+    add_forward(model, x, rows, products);
     adapter_.magnitudes().keep_products(rows, products);
     adapter_.add_outputs(rows, rows, added);
   }
@@ -129,7 +117,7 @@ void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const
                               const Tensor& low) const {
   if (adapter_.is_on(model) && !adapter_.magnitudes().empty()) return adapter_.finish(model, low.first_rows(x.rows), y);
   std::vector<GemmProblem> products, added;
-  add_forward(x, y, products);
+  add_forward(model, x, y, products);
   gemm(model.ctx, *model.scratch, products);
   if (adapter_.is_on(model)) adapter_.add_outputs(low.first_rows(x.rows), y, added);
   if (!added.empty()) gemm(model.ctx, *model.scratch, added);
@@ -139,7 +127,7 @@ void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const
 void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
                      const Tensor& low) const {
   std::vector<GemmProblem> products, added;
-  for (std::size_t part = 0; part < specs_.size(); ++part) products.push_back(output(part, x, ys[part]));
+  for (std::size_t part = 0; part < specs_.size(); ++part) products.push_back(output(model, part, x, ys[part]));
   if (!adapter_.is_on(model)) {
     gemm(model.ctx, *model.scratch, products);
     return add_adapted_rows(model, pass.adapted, specs_.front().weight, x, ys);
@@ -218,7 +206,7 @@ void Linear::backward_of_part(const ModelContext& model, const Pass& pass, const
   };
   const Matrix dlow = grads.dlow.first_rows(args.dy.rows),
                dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
-  add_input_gradient(dproducts, args.dx, problems);
+  add_input_gradient(model, dproducts, args.dx, problems);
   if (adapter_.empty()) problems.front().epilogue = args.epilogue;
   add_weight_gradients(model, args.x, dproducts, pass.part, grads, sink, problems);
   if (!adapter_.empty()) adapter_.add_low_gradient(dproducts, dlow, problems);

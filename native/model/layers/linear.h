@@ -42,18 +42,18 @@ class Linear {
   /// Number of rows of x: the same in every call, or varying.
   enum class RowCount : std::uint8_t { kFixed, kVaries };
 
-  /// Quantized matrices have no copy of their elements: products restore them from the codes. Where products read the
-  /// smallest words, these are packed codes.
+  /// ModelContext::weights decides about copies, in each call. Where the number of rows varies, there are always
+  /// copies. Quantized matrices have no copy of their elements: products restore them from the codes. Where products
+  /// read the smallest words, these are packed codes.
   /// Throws Error{"invalid_model_config"} where some of the matrices are quantized and others are not.
-  Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use,
-         RowCount rows = RowCount::kFixed);
+  Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, RowCount rows = RowCount::kFixed);
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
   const LinearAdapter& adapter() const { return adapter_; }
 
-  /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request
-  /// on.
+  /// The packed copies: of the forward from the beginning, or from the first request of a model that reads copies until
+  /// that of one that does not; of the backward from the first request on.
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const;
@@ -82,10 +82,10 @@ class Linear {
 
   /// Appends the products of forward() and backward(), without those of adapters, so that one gemm() computes several
   /// of these. The `row_range` is as in GemmProblem: the rows of both matrices that take part.
-  void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
+  void add_forward(const ModelContext& model, const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
-  void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
-                          const std::int32_t* row_range = nullptr) const;
+  void add_input_gradient(const ModelContext& model, const Matrix& dy, const Matrix& dx,
+                          std::vector<GemmProblem>& problems, const std::int32_t* row_range = nullptr) const;
   /// The rest of backward(), without dropout. With a row_range not for those with a bias.
   void weight_gradients(const ModelContext& model, const LinearAdapter::Backward& args, LinearGradients& grads,
                         GradSink& sink, const std::int32_t* row_range = nullptr) const;
@@ -97,7 +97,10 @@ class Linear {
   void emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const;
   void adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
                   const GemmEpilogue& epilogue = {}) const;
-  GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
+  /// Returns whether products of the model read packed copies.
+  bool reads_copies(const ModelContext& model) const;
+  void make_copies(const ModelContext& model);
+  GemmProblem output(const ModelContext& model, std::size_t part, const Matrix& x, const Matrix& y) const;
   void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, const RowPart& rows,
                             LinearGradients& grads, GradSink& sink, std::vector<GemmProblem>& problems) const;
   void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
@@ -112,11 +115,11 @@ class Linear {
   LinearSpecs specs_;
   WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
-  WeightUse use_;
   RowCount rows_;
+  bool is_quantized_;
   LinearAdapter adapter_;
   std::vector<const void*> biases_;            // (out) of each matrix, or null
-  std::vector<PackedMatrix> packed_forward_;   // (in, out) of each matrix; empty if they are quantized
+  std::vector<PackedMatrix> packed_forward_;   // (in, out) of each matrix; empty without copies
   std::vector<PackedCodes> codes_;             // the same of quantized ones
   PackedMatrix packed_backward_;               // (out, in), one after the other in k
   std::vector<SourceOperand> source_forward_;  // the same as they lie in memory

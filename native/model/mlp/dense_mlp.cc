@@ -61,8 +61,8 @@ class DenseMlp final : public Mlp {
   DenseMlp(const ModelContext& model, const DenseSpec& spec)
       : gelu_(gelu_of(model.config.mlp)),
         glu_(model.config.mlp == MlpType::kGegluTanh ? GluKind::kGeluTanh : GluKind::kSilu),
-        inner_(model, spec.inner, model.config.hidden_size, model.weights),
-        outer_(model, spec.outer, model.config.intermediate_size, model.weights) {}
+        inner_(model, spec.inner, model.config.hidden_size),
+        outer_(model, spec.outer, model.config.intermediate_size) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<DenseKept>(model, rows_at_once(model, shape.rows()), gelu_ ? 1 : 2, inner_, outer_);

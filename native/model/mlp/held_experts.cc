@@ -35,8 +35,8 @@ class Held final : public GradSink {
 }  // namespace
 
 HeldExperts::Expert::Expert(const ModelContext& model, const DenseSpec& spec)
-    : inner(model, spec.inner, model.config.hidden_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries),
-      outer(model, spec.outer, model.config.intermediate_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries) {}
+    : inner(model, spec.inner, model.config.hidden_size, Linear::RowCount::kVaries),
+      outer(model, spec.outer, model.config.intermediate_size, Linear::RowCount::kVaries) {}
 
 HeldExperts::HeldExperts(const ModelContext& model, std::span<const DenseSpec> specs) {
   for (const DenseSpec& spec : specs) experts_.emplace_back(model, spec);
@@ -125,7 +125,7 @@ void HeldExperts::forward_of(const ModelContext& model, const ExpertRows& rows, 
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     const Matrix mine = rows_of(x, part.rows);
     const std::size_t first = problems.size();
-    (expert.*linear).add_forward(mine, rows_of(y, part.rows), problems, part.row_range);
+    (expert.*linear).add_forward(model, mine, rows_of(y, part.rows), problems, part.row_range);
     const LinearAdapter& adapter = (expert.*linear).adapter();
     if (!adapter.is_on(model)) return;
     const Matrix rows_of_low = rows_of(low.view(), part.rows);
@@ -162,7 +162,7 @@ void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows&
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     const AdapterMagnitudes& magnitudes = (expert.*linear).adapter().magnitudes();
     const Matrix mine = magnitudes.product_gradient(rows_of(dy, part.rows), rows_of(dlow.view(), part.rows));
-    (expert.*linear).add_input_gradient(mine, rows_of(dx, part.rows), problems, part.row_range);
+    (expert.*linear).add_input_gradient(model, mine, rows_of(dx, part.rows), problems, part.row_range);
   });
   for (std::size_t number = 0; number < (experts_.front().*linear).adapter().num_parts(); ++number) {
     on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {

@@ -107,8 +107,7 @@ std::span<const DenseSpec> held_here(const ModelContext& model, std::span<const 
 class MoeMlp final : public Mlp {
  public:
   MoeMlp(const ModelContext& model, const MlpSpec& spec)
-      : router_(model, spec.router, model.config.hidden_size, model.weights),
-        experts_(model, held_here(model, spec.experts)) {}
+      : router_(model, spec.router, model.config.hidden_size), experts_(model, held_here(model, spec.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<MoeKept>(model, shape.rows(), router_, experts_);

@@ -1,6 +1,7 @@
 #include "model/transformer/decoder.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "model/transformer/bound_params.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/loss_head.h"
+#include "model/transformer/shared_operands.h"
 
 namespace zerofleet {
 namespace {
@@ -46,16 +48,18 @@ std::vector<bool> copied_params(const Context& context, const ParamTable& table)
 }  // namespace
 
 struct Decoder::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& given, WeightUse weights)
+  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& given,
+        const SharedOperands* shared)
       : limits(given),
         table(config),
-        scratch(context),
+        has_packed_head(shared != nullptr),
+        scratch(shared ? shared->scratch : std::make_shared<Scratch>(context)),
         rotations(rotations_of(context, config, given.max_length, RopeTable::Lengths::kOwn)),
         local_rotations(local_rotations_of(context, config, given.max_length)),
-        model(model_context(context, config, dtype, weights)),
-        head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
+        model(model_context(context, config, dtype)),
+        head(model, given.max_sequences, {given.max_sequences, given.max_sequences}, shared ? shared->head : nullptr),
         embedding(model, table),
-        layers(model, {1, given.max_rows}, table, true),
+        layers(model, {1, given.max_rows}, table, true, shared ? shared->layers : make_layers(model, table)),
         norm(make_norm(config, table.norm)),
         norm_kept(norm->make_kept(model, given.max_rows)),
         cache(model, given.num_pages + 1),
@@ -71,17 +75,18 @@ struct Decoder::State {
         last(model.tensor(given.max_sequences, config.hidden_size)),
         next(static_cast<std::size_t>(given.max_sequences)) {}
 
-  ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype, WeightUse weights) {
-    ModelContext made{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout};
-    made.local_rotations = local_rotations ? &*local_rotations : nullptr;
+  ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype) {
+    ModelContext made{context, config, dtype, scratch.get(), pointer_to(rotations), table.layout};
+    made.local_rotations = pointer_to(local_rotations);
     made.packed_words = PackedWords::kSmallest;
-    made.weights = weights;
+    made.frozen = FrozenParams(table.specs, std::vector<bool>(table.specs.size(), true));
     return made;
   }
 
   Limits limits;
   ParamTable table;
-  Scratch scratch;
+  bool has_packed_head;
+  std::shared_ptr<Scratch> scratch;
   std::optional<RopeTable> rotations, local_rotations;
   ModelContext model;
   LossHead head;
@@ -222,8 +227,8 @@ void Decoder::State::run(Rows& all, std::size_t num_logits) {
 }
 
 Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits,
-                 WeightUse weights)
-    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits, weights)),
+                 const SharedOperands* shared)
+    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits, shared)),
       copied_(copied_params(context, state_->table)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
@@ -244,8 +249,8 @@ void Decoder::params_changed(int layer) {
   } else {
     s.embedding.bind(params);
     s.norm->bind(params);
-    s.head.pack(s.model, s.params[s.table.head]);
-    if (copied_[s.table.embed]) s.embedding.bind_packed(&s.head.packed());
+    if (!s.has_packed_head) s.head.pack(s.model, s.params[s.table.head]);
+    if (copied_[s.table.embed]) s.embedding.bind_packed(s.head.packed().get());
   }
   s.stale.erase(layer);
 }
@@ -263,6 +268,21 @@ const Decoder::Limits& Decoder::limits() const { return state_->limits; }
 std::int64_t Decoder::vocab_size() const { return state_->model.config.vocab_size; }
 std::size_t Decoder::num_bytes() const {
   return state_->cache.num_bytes() + state_->layers.packed_bytes() + state_->head.packed_bytes();
+}
+
+// With the names of block.h for M = max_rows, and S = max_sequences:
+// - (num_pages + 1) pages of every layer;
+// - M·row(D) for the input of all layers, and what one layer keeps;
+// - 3·M·row(D), S·row(D), and a norm of M rows;
+// - S·row(V) of fp32 + 4·S, and on a CPU 4·S·V for logits;
+// - rotations of max_length positions.
+std::size_t Decoder::activation_bytes() const {
+  const State& s = *state_;
+  const bool is_cpu = s.model.ctx.device.kind == DeviceKind::kCpu;
+  const std::int64_t host_logits = is_cpu ? 4 * s.limits.max_sequences * vocab_size() : 0;
+  return bytes_of(s.cache, s.added, s.stream, s.normed, s.last, s.norm_kept) + s.layers.activation_bytes() +
+         s.head.activation_bytes() + static_cast<std::size_t>(host_logits) +
+         (s.rotations ? s.rotations->num_bytes() : 0) + (s.local_rotations ? s.local_rotations->num_bytes() : 0);
 }
 
 std::span<const NextToken> Decoder::append(std::span<const SequenceRows> sequences) {

@@ -8,12 +8,12 @@
 #include "core/device/context.h"
 #include "core/dtype.h"
 #include "kernels/quantize/quantized_matrix.h"
-#include "model/common/weight_use.h"
 #include "model/config/model_config.h"
 
 namespace zerofleet {
 
 class ServedAdapter;
+struct SharedOperands;
 
 /// New tokens of a sequence.
 struct SequenceRows {
@@ -54,11 +54,11 @@ class Decoder {
     std::int64_t num_pages = 0;
   };
 
-  /// `weights`: use of those of layers; the output projection always has a packed copy on a CPU. Throws
-  /// Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1 or a max_length beyond
+  /// `shared`: of a Transformer with the same parameters, whose head is packed already; null: the decoder has its own.
+  /// Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1 or a max_length beyond
   /// max_position_embeddings.
   Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits,
-          WeightUse weights = WeightUse::kPackedCopies);
+          const SharedOperands* shared = nullptr);
   ~Decoder();
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
@@ -69,7 +69,7 @@ class Decoder {
   void params_changed(int layer);
   /// Refreshes the copies of all parameters.
   void params_changed();
-  /// True if, after params_changed() of its layer, only a packed copy of the parameter is read. For kPackedCopies.
+  /// True if, after params_changed() of its layer, only a packed copy of the parameter is read.
   bool is_copied(std::size_t param) const { return copied_[param]; }
 
   /// Makes an adapter for sequences of a model without one. values: of each of ServedAdapter::params(), in the compute
@@ -81,6 +81,8 @@ class Decoder {
   std::int64_t vocab_size() const;
   /// Bytes of the KV cache and the packed copies of weights.
   std::size_t num_bytes() const;
+  /// Bytes of the KV cache and of activations, on a CPU with the logits of the last append().
+  std::size_t activation_bytes() const;
 
   /// Appends at least one token to each sequence. Returns one element per sequence with needs_logits, in their order;
   /// the elements are valid until the next call. Throws Error{"token_out_of_vocab"}, or Error{"invalid_argument"}

@@ -1,6 +1,7 @@
 #include "model/transformer/layer_stack.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace zerofleet {
 namespace {
@@ -18,15 +19,23 @@ std::size_t lowest_trained_layer(const ModelContext& model, const ParamTable& ta
 
 }  // namespace
 
+SharedLayers make_layers(const ModelContext& model, const ParamTable& table) {
+  auto layers = std::make_shared<std::vector<Layer>>();
+  for (const LayerSpec& spec : table.layers) layers->emplace_back(model, spec, layers->size());
+  return layers;
+}
+
 LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
-                       bool checkpoint_activations)
-    : lowest_trained_(lowest_trained_layer(model, table)), checkpoints_(checkpoint_activations), shape_(shape) {
-  for (const LayerSpec& spec : table.layers) {
-    const std::size_t number = layers_.size();
-    layers_.emplace_back(model, spec, number);
+                       bool checkpoint_activations, SharedLayers layers)
+    : lowest_trained_(lowest_trained_layer(model, table)),
+      checkpoints_(checkpoint_activations),
+      shape_(shape),
+      shared_(std::move(layers)),
+      layers_(*shared_) {
+  for (std::size_t number = 0; number < layers_.size(); ++number) {
     if (place_of(number) < inputs_.size()) continue;  // shared
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
-    if (kept_.empty() || !checkpoints_) kept_.emplace_back(model, shape, layers_.back());
+    if (kept_.empty() || !checkpoints_) kept_.emplace_back(model, shape, layers_[number]);
   }
 }
 

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/transformer/layer.h"
 
 namespace zerofleet {
+
+/// Layers as operands of products. Stacks of models with the same parameters may share them.
+using SharedLayers = std::shared_ptr<std::vector<Layer>>;
+SharedLayers make_layers(const ModelContext& model, const ParamTable& table);
 
 /// All layers, and their state from the forward to the backward: everything, or with activation checkpointing each
 /// layer's input alone, from which the backward runs the layer again. Both give the same bits on a CPU, because a
@@ -13,7 +19,8 @@ namespace zerofleet {
 /// trained have no backward, and share what the others have alone.
 class LayerStack {
  public:
-  LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations);
+  LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations,
+             SharedLayers layers);
 
   /// `params` must stay where they are until the next call.
   void pack_forward(const ModelContext& model, ParamPointers params);
@@ -21,6 +28,7 @@ class LayerStack {
   void pack_forward(const ModelContext& model, ParamPointers params, std::size_t layer);
   /// After pack_forward(). The first call also allocates the work space of the backward.
   void pack_backward(const ModelContext& model);
+  const SharedLayers& layers() const { return shared_; }
   std::size_t packed_bytes() const;
   std::size_t activation_bytes() const;
 
@@ -52,7 +60,8 @@ class LayerStack {
   bool checkpoints_;            // activations
   PassShape shape_;
   ParamPointers params_;
-  std::vector<Layer> layers_;
+  SharedLayers shared_;
+  std::span<Layer> layers_;          // the same
   std::vector<Tensor> inputs_;       // (M, D) by layer
   std::vector<Layer::Kept> kept_;    // by layer, or one for all layers in turn
   std::optional<Layer::Work> work_;  // made by the first pack_backward()

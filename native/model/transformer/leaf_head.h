@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -49,6 +50,7 @@ class LeafHead {
 
   std::size_t activation_bytes() const { return head_.activation_bytes(); }
   std::size_t packed_bytes() const { return head_.packed_bytes(); }
+  const std::shared_ptr<PackedMatrix>& packed() const { return head_.packed(); }
   double backward_seconds() const { return head_.backward_seconds(); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/device/transfer.h"
 #include "kernels/common/backend.h"
@@ -35,9 +36,12 @@ LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype,
 LossHead::LossHead(const ModelContext& model, std::int64_t max_rows)
     : LossHead(model, max_rows, logit_rows(model.ctx.device, model.config.vocab_size, model.dtype, max_rows)) {}
 
-LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows)
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows,
+                   std::shared_ptr<PackedMatrix> packed)
     : chunk_rows_(rows.gradients),
-      forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size, model.packed_words),
+      forward_(packed ? std::move(packed)
+                      : std::make_shared<PackedMatrix>(model.ctx, model.dtype, model.config.hidden_size,
+                                                       model.config.vocab_size, model.packed_words)),
       logits_(model.ctx, DType::kF32, rows.logits, model.config.vocab_size),
       losses_(model.ctx, max_rows),
       max_rows_(max_rows) {}
@@ -45,7 +49,7 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const Logit
 void LossHead::pack(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
   const ConstMatrix matrix{weight, model.dtype, c.vocab_size, c.hidden_size, c.hidden_size};
-  const PackRequest request[] = {{matrix, SourceRows::kAlongN, &forward_}};
+  const PackRequest request[] = {{matrix, SourceRows::kAlongN, forward_.get()}};
   zerofleet::pack(model.ctx, request);
   backward_ = {{matrix}, SourceRows::kAlongK};
 }
@@ -152,7 +156,7 @@ std::vector<SequenceScore> LossHead::scores(const Indices& targets, std::span<co
 }
 
 void LossHead::compute_logits(const ModelContext& model, const Matrix& normed, const Matrix& logits) {
-  const GemmProblem product[] = {{normed, &forward_, logits}};
+  const GemmProblem product[] = {{normed, forward_.get(), logits}};
   gemm(model.ctx, *model.scratch, product);
   if (model.config.logits_scale != 1) scale(model.ctx, model.config.logits_scale, logits, logits);
   if (model.config.logits_soft_cap != 0) soft_cap(model.ctx, model.config.logits_soft_cap, logits, logits);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,7 +33,9 @@ LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype,
 class LossHead {
  public:
   LossHead(const ModelContext& model, std::int64_t max_rows);
-  LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows);
+  /// `packed`: the packed weight of another head with the same parameters, which packs it; null: of its own.
+  LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows,
+           std::shared_ptr<PackedMatrix> packed = nullptr);
 
   /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
   void pack(const ModelContext& model, const void* weight);
@@ -69,9 +72,9 @@ class LossHead {
 
   /// Bytes of the logits and operands of a chunk of rows, and of the packed weight.
   std::size_t activation_bytes() const;
-  std::size_t packed_bytes() const { return forward_.num_bytes(); }
+  std::size_t packed_bytes() const { return forward_->num_bytes(); }
   /// The packed weight. (D, V)
-  const PackedMatrix& packed() const { return forward_; }
+  const std::shared_ptr<PackedMatrix>& packed() const { return forward_; }
 
   /// Seconds of the last run() that belong to the backward.
   double backward_seconds() const { return backward_seconds_; }
@@ -96,7 +99,7 @@ class LossHead {
                       const Gradients& gradients, std::int64_t first_row);
 
   std::int64_t chunk_rows_;                    // of gradients
-  PackedMatrix forward_;                       // (D, V)
+  std::shared_ptr<PackedMatrix> forward_;      // (D, V)
   SourceOperand backward_;                     // (V, D)
   PackedMatrix packed_;                        // (chunk rows, D), from the first gradient of the weight on
   Tensor logits_;                              // (rows of logits, V) fp32

@@ -18,6 +18,7 @@
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/leaf_check.h"
 #include "model/transformer/leaf_head.h"
+#include "model/transformer/shared_operands.h"
 #include "model/transformer/trimmed_leaf.h"
 
 namespace zerofleet {
@@ -26,10 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-template <class T>
-T* pointer_to(std::optional<T>& part) {
-  return part ? &*part : nullptr;
-}
 
 std::int64_t max_rows_of(const Context& context, const TransformerOptions& options) {
   const bool by_device = options.checkpoint_activations && options.max_rows_at_once == 0;
@@ -43,7 +40,7 @@ struct Transformer::State {
         const TransformerOptions& options);
 
   ParamTable table;
-  Scratch scratch;
+  std::shared_ptr<Scratch> scratch;
   std::optional<RopeTable> rotations, local_rotations;
   std::optional<RowExchange> row_exchange;  // to experts that other ranks hold
   ModelContext model;
@@ -85,7 +82,7 @@ struct Transformer::State {
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
                           const TransformerOptions& options)
     : table(config),
-      scratch(context),
+      scratch(std::make_shared<Scratch>(context)),
       rotations(rotations_of(context, config, pass_shape.length)),
       local_rotations(local_rotations_of(context, config, pass_shape.length)),
       row_exchange(options.experts == nullptr
@@ -94,7 +91,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       model{context,
             config,
             dtype,
-            &scratch,
+            scratch.get(),
             pointer_to(rotations),
             table.layout,
             pointer_to(row_exchange),
@@ -109,7 +106,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       shape(pass_shape),
       head(model, shape),
       embedding(model, table),
-      layers(model, shape, table, options.checkpoint_activations),
+      layers(model, shape, table, options.checkpoint_activations, make_layers(model, table)),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(model, shape.rows())),
       load(context, config.num_experts),
@@ -276,6 +273,9 @@ std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters a
   return s.head.scores();
 }
 
+SharedOperands Transformer::operands() const {
+  return {state_->layers.layers(), state_->head.packed(), state_->scratch};
+}
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
 // Besides the layers and the head, with the names of block.h and T the sequence length:
@@ -288,7 +288,7 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 // - scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
-  return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, s.scratch) + s.head.activation_bytes() +
+  return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, *s.scratch) + s.head.activation_bytes() +
          s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
          (s.rotations ? s.rotations->num_bytes() : 0) + (s.local_rotations ? s.local_rotations->num_bytes() : 0) +
          (s.row_exchange ? s.row_exchange->num_bytes() : 0) + (s.embedding_work ? s.embedding_work->num_bytes() : 0);

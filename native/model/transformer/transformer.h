@@ -20,6 +20,8 @@
 
 namespace zerofleet {
 
+struct SharedOperands;
+
 /// Takes one finished gradient in fp32: index into param_specs() and its elements, which are valid during the call
 /// only.
 using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
@@ -114,6 +116,10 @@ class Transformer {
   /// base; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the
   /// base, too.
   std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
+
+  /// For a Decoder of the same parameters, after params_changed(). Copies of weights that the decoder makes stay until
+  /// the next params_changed().
+  SharedOperands operands() const;
 
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients in transit, and
   /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the

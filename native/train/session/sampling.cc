@@ -5,13 +5,16 @@
 
 #include "core/error.h"
 #include "model/transformer/decoder.h"
+#include "model/transformer/shared_operands.h"
+#include "model/transformer/transformer.h"
 #include "train/loss/leaf_table.h"
 #include "zero/partition/leaf_schedule.h"
 
 namespace zerofleet {
 namespace {
 
-// On CUDA devices the number of sequences is part of the shape of a product, so it is always the same.
+// On CUDA devices the number of sequences is part of the shape of a product, so it is always the same. The memory
+// estimate repeats both numbers (job-document/estimate/sampling-memory.ts).
 constexpr std::int64_t kMaxSequences = 32;
 constexpr std::int64_t kCacheTokens = 16384;  // of the KV cache, or one sequence if that is longer
 
@@ -51,14 +54,16 @@ SampledAnswer read(std::span<const AnswerRecord> records) {
 
 /// Answers of the requests with these numbers.
 std::map<std::int64_t, SampledAnswer> draw(const SampledModel& model, std::span<const SequenceRequest> requests,
-                                           std::span<const std::int64_t> numbers, std::int64_t longest) {
+                                           std::span<const std::int64_t> numbers, std::int64_t longest,
+                                           std::size_t& most_bytes) {
   std::map<std::int64_t, SampledAnswer> answers;
   if (numbers.empty()) return answers;
   const std::int64_t wanted = std::min(kMaxSequences, std::ssize(numbers)) * (longest + kPageTokens);
   const std::int64_t cache_tokens = std::max(longest, std::min(kCacheTokens, wanted));
   const ModelConfig config = with_one_rotation(model);
+  const SharedOperands operands = model.transformer.operands();
   Decoder decoder(model.context, config, model.dtype,
-                  ContinuousBatch::decoder_limits(config, kMaxSequences, cache_tokens, longest), WeightUse::kInPlace);
+                  ContinuousBatch::decoder_limits(config, kMaxSequences, cache_tokens, longest), &operands);
   decoder.bind_params(model.params, model.quantized);
   decoder.params_changed();
   ContinuousBatch batch(model.context, config.rope_scaling, decoder);
@@ -77,12 +82,14 @@ std::map<std::int64_t, SampledAnswer> draw(const SampledModel& model, std::span<
       ++num_ended;
     }
   }
+  most_bytes = std::max(most_bytes, decoder.activation_bytes());
   return answers;
 }
 
 }  // namespace
 
-std::vector<SampledAnswer> sample(const SampledModel& model, std::span<const SequenceRequest> requests) {
+std::vector<SampledAnswer> sample(const SampledModel& model, std::span<const SequenceRequest> requests,
+                                  std::size_t& most_bytes) {
   std::vector<SampledAnswer> answers;
   if (requests.empty()) return answers;
   std::int64_t longest = 0, most = 0;
@@ -96,7 +103,8 @@ std::vector<SampledAnswer> sample(const SampledModel& model, std::span<const Seq
   const auto of_ranks = LeafSchedule(count, count, model.world.world_size()).leaves_of_ranks();
   LeafTable<AnswerRecord> table(of_ranks, 1 + most);
   const std::vector<std::int64_t>& own = of_ranks[static_cast<std::size_t>(model.world.rank())];
-  for (const auto& [number, answer] : draw(model, requests, own, longest)) write(answer, table.leaf(number));
+  for (const auto& [number, answer] : draw(model, requests, own, longest, most_bytes))
+    write(answer, table.leaf(number));
   table.exchange(model.world);
   for (std::int64_t number = 0; number < count; ++number) answers.push_back(read(table.leaf(number)));
   return answers;

@@ -14,6 +14,8 @@
 
 namespace zerofleet {
 
+class Transformer;
+
 struct SampledAnswer {
   std::vector<std::int32_t> tokens;  // the end token included
   std::vector<float> log_probs;      // of the tokens, before temperature and other restrictions
@@ -23,6 +25,7 @@ struct SampledAnswer {
 /// A model whose parameters a training holds, and its ranks.
 struct SampledModel {
   Context context;
+  const Transformer& transformer;
   const ModelConfig& config;
   std::int64_t sequence_length = 0;  // of the training: all its sequences have the rotary frequencies of this length
   DType dtype = DType::kF32;         // of the parameters
@@ -34,9 +37,10 @@ struct SampledModel {
 /// Draws an answer to each request; ids, adapters and masks of the requests are not used. Rank r of N draws those of
 /// requests r, r + N, …; the result is equal on every rank, and has the bits of a single rank.
 ///
-/// Products read the parameters in place. Only the output projection has a copy on CPUs; it, the KV cache and the
-/// activations are freed at the end. Must be called on every rank at once. Throws the errors of
+/// The KV cache and the activations are freed at the end; copies of weights are as in Transformer::operands().
+/// `most_bytes` is raised to the bytes of the former. Must be called on every rank at once. Throws the errors of
 /// ContinuousBatch::check(), on every rank alike, and errors of the communicator.
-std::vector<SampledAnswer> sample(const SampledModel& model, std::span<const SequenceRequest> requests);
+std::vector<SampledAnswer> sample(const SampledModel& model, std::span<const SequenceRequest> requests,
+                                  std::size_t& most_bytes);
 
 }  // namespace zerofleet
