@@ -51,6 +51,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   putCall: calls.putCall,
   getCall: calls.getCall,
   getCallResult: calls.getCallResult,
+  getRollout: calls.getRollout,
   listCalls: calls.listCalls,
 
   listJobEvents: history.listJobEvents,

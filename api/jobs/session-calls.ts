@@ -1,6 +1,7 @@
 /** A session and its calls, for every form of the API. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isFinal, type Job, ZerofleetError } from '../../contracts/index.js';
+import { takesCalls } from '../../job-document/index.js';
 import { type CallCounters, callCounters } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { requireStorage } from '../access/storage-quota.js';
@@ -27,6 +28,11 @@ export async function storeCall(
   { job, number, counters, body }: NumberedCall,
 ): Promise<StoredText> {
   const { records, server, headers } = request;
+  if (job.spec.train.session === undefined)
+    throw new ZerofleetError(
+      'calls_read_only',
+      `the objective of job ${job.id} writes its calls; to write them, create a session`,
+    );
   if (number > counters.appended) {
     refuseBeyond(job, counters, number);
     await requireStorage(server.services.store, records.project, headers['content-length']);
@@ -62,10 +68,10 @@ export async function waitAnswered(
   throw new ZerofleetError('job_final', `the job has ended (${state}), and call ${number} has no result`);
 }
 
-/** @throws ZerofleetError `job_not_found`, `not_a_session` */
+/** Returns a job whose steps come from calls. @throws ZerofleetError `job_not_found`, `not_a_session` */
 export async function findSession({ records }: Pick<FastifyRequest, 'records'>, id: string): Promise<Job> {
   const job = await findJob(records, id);
-  if (job.spec.train.session !== undefined) return job;
+  if (takesCalls(job.spec.train)) return job;
   throw new ZerofleetError('not_a_session', `job ${id} trains on data; a session has train.session`);
 }
 

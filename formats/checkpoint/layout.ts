@@ -17,6 +17,8 @@
  *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
  *     jobs/<job>/calls/<number>.json                                  a call of a session; written once
  *     jobs/<job>/results/<number>.json                                its result; written once
+ *     jobs/<job>/rewards/<number>.json                                the samples of a `sample` call of the objective
+ *                                                                    grpo, with their rewards; written once
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are
  *                                                                    removed, too
@@ -87,6 +89,11 @@ export function callKey(jobId: string, number: number): string {
 
 export function callResultKey(jobId: string, number: number): string {
   return `${callResultsPrefix(jobId)}${callFile(number)}`;
+}
+
+/** Returns the key of the rewards of the samples of a call. */
+export function rewardsKey(jobId: string, number: number): string {
+  return `${jobKey(jobId)}/rewards/${callFile(number)}`;
 }
 
 function callFile(number: number): string {

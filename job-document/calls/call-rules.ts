@@ -10,8 +10,8 @@ type Row = Pass['rows'][number];
 type Sample = Extract<Call, { type: 'sample' }>;
 
 const MAX_PASS_TOKENS = 2 ** 21;
-const MAX_SAMPLES = 1024;
-const MAX_SAMPLED_TOKENS = 2 ** 20;
+export const MAX_SAMPLES = 1024;
+export const MAX_SAMPLED_TOKENS = 2 ** 20;
 const NO_TARGET = -100;
 /** A call may have millions of bad numbers; the answer lists the first of them. */
 const MAX_ERRORS = 100;

@@ -1,7 +1,7 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
-import { type Unit, unitOf, unitsOf } from '../objective.js';
+import { reinforcementOf, type Unit, unitOf, unitsOf } from '../objective.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 
 type Data = JobSpec['data'];
@@ -121,6 +121,7 @@ function sumOf(numbers: readonly (number | null)[]): number | null {
 
 function samplesOf(dataset: Dataset | null, data: ResolvedData, train: SampledTrain): number | null {
   if (dataset === null) return null;
+  if (reinforcementOf(train) !== null) return dataset.num_documents;
   const unit = unitOf(train);
   const all = unit === null ? sequencesOf(dataset, data, train.sequence_length) : unitsOf(dataset, unit);
   if (all === null || data.validation_fraction === 0) return all;

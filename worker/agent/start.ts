@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Config, GRACE_PERIOD, SLURM_ALLOCATION } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { createGraders } from '../../graders/graders.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { serveMetrics } from '../../platform/process/metrics-server.js';
 import { programPath } from '../../platform/process/programs.js';
@@ -73,7 +74,8 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const opened: { close(): Promise<void> }[] = [store, objects];
+  const graders = createGraders();
+  const opened: { close(): Promise<void> }[] = [graders, store, objects];
   const closeOpened = async () => {
     for (const part of opened) await part.close();
   };
@@ -88,6 +90,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     sessions: parts.sessions,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     processes,
+    graders,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     cache_bytes: config.cache_bytes,
     ...compute,

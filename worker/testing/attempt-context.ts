@@ -1,5 +1,6 @@
 /** Attempt of a job for tests of its checkpoints, without a queue and without processes. */
 import type { Job } from '../../contracts/index.js';
+import { createGraders } from '../../graders/graders.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
@@ -65,6 +66,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     object_store: { url: objects.url, s3_endpoint: null },
     sessions: null,
     processes: testProcesses(),
+    graders: createGraders(),
     cache_dir: '',
     cache_bytes: 0,
     slots: 1,

@@ -6,6 +6,7 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../../contracts/rank-protocol.js';
+import type { Graders } from '../../../graders/grader.js';
 import { isTrainable } from '../../../job-document/index.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
@@ -68,6 +69,7 @@ export interface AgentDeps {
   /** Source of credentials for child processes; null if they use this agent's. */
   sessions: Sessions | null;
   processes: ChildProcesses;
+  graders: Graders;
   /** Absolute path; prepared data by the digest of its sources. */
   cache_dir: string;
   /** Maximum size of the cache, used and unused entries together. */

@@ -51,8 +51,11 @@ export class ProgressReporter {
       memory_bytes,
       system,
       total_steps,
+      reinforcement,
     }: StepUse & {
       world_size: number;
+      /** Metrics of the samples of the step; null without any. */
+      reinforcement?: Record<string, number> | null;
       /** Null for a session. */
       total_steps: number | null;
     },
@@ -68,6 +71,7 @@ export class ProgressReporter {
       loss,
       ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
       ...(message.preference && { preference: finiteMeans(message.preference) }),
+      ...(reinforcement && { reinforcement }),
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),

@@ -16,6 +16,8 @@ export interface StepSource {
   /** Passes on what the ranks are to do: STEP_FLAGS, and the newest save request. */
   control(flags: number, saveRequest: number): void;
   onCall(rank: number, message: CalledMessage | LoadCallMessage): void;
+  /** Returns metrics of a step that the ranks do not know; null without any. */
+  metricsOf(step: number): Record<string, number> | null;
   /** Verifies what the ranks have loaded since they run; a rejection kills them. */
   verifyLoad(messages: readonly LoadedMessage[]): Promise<void>;
   /** Resolves when a complete save may become a checkpoint. */
@@ -37,6 +39,9 @@ export class DataSteps implements StepSource {
 
   begin(): void {}
   onCall(): void {}
+  metricsOf(): null {
+    return null;
+  }
   async verifyLoad(): Promise<void> {}
   async beforeCommit(): Promise<void> {}
   saved(): void {}
