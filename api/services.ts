@@ -6,6 +6,7 @@ import type {
   SampleReply,
   TraceContext,
 } from '../contracts/index.js';
+import type { Graders } from '../graders/grader.js';
 import type { ContentSource } from '../platform/content-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import type { JobStore, Principal } from '../state/index.js';
@@ -114,6 +115,7 @@ export interface ApiServices {
   datasetCopies: DatasetCopies;
   /** Parses client content in threads. */
   inspector: Inspector;
+  graders: Graders;
   /** Tokenizers that documents refer to by URI. */
   tokenizers: BucketTokenizers;
   /** Creates models from the folders and tokenizers that jobs refer to. */

@@ -75,6 +75,7 @@ export const FIELD_ERROR_CATALOGUE = {
   dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
   dataset_has_prompts: 'The dataset has prompts without completions, which the objective does not read.',
   dataset_without_prompts: 'The objective needs prompts, and the dataset has none.',
+  grader_invalid: 'The grader has a wrong template, formula or range, or its source is not Python.',
   early_stopping_missing: 'The field needs early stopping.',
   weights_missing: 'The job keeps no such weights.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',

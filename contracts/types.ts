@@ -18,6 +18,22 @@ export type ResolvedParamGroup = Schemas['ResolvedParamGroup'];
 export type Precision = Schemas['Precision'];
 export type ResumeRequest = Schemas['ResumeRequest'];
 export type Estimate = Schemas['Estimate'];
+export type StringCheckGrader = Schemas['StringCheckGrader'];
+export type TextSimilarityGrader = Schemas['TextSimilarityGrader'];
+export type ScoreModelGrader = Schemas['ScoreModelGrader'];
+export type PythonGrader = Schemas['PythonGrader'];
+export type WebhookGrader = Schemas['WebhookGrader'];
+export type SingleGrader =
+  | StringCheckGrader
+  | TextSimilarityGrader
+  | ScoreModelGrader
+  | PythonGrader
+  | WebhookGrader;
+export type MultiGrader = Omit<Schemas['MultiGrader'], 'graders'> & { graders: Record<string, SingleGrader> };
+/** A grader that fits the schema `Grader`. */
+export type Grader = SingleGrader | MultiGrader;
+export type Grade = Schemas['Grade'];
+export type GradeError = Schemas['GradeError'];
 export type DataPreview = Schemas['DataPreview'];
 export type InstructionSet = Schemas['InstructionSet'];
 

@@ -11,6 +11,7 @@ const FOLDERS = [
   'clients',
   'control',
   'formats',
+  'graders',
   'ops',
   'platform',
   'state',

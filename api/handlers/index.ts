@@ -12,6 +12,7 @@ import * as calls from './calls/calls.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
 import * as webhooks from './fleet/webhooks.js';
+import * as graders from './graders/graders.js';
 import * as control from './jobs/control.js';
 import { estimateMemory } from './jobs/estimate.js';
 import * as history from './jobs/history.js';
@@ -41,6 +42,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listJobAttempts: changes.listJobAttempts,
   estimateMemory,
   previewData,
+  runGrader: graders.runGrader,
+  validateGrader: graders.validateGrader,
 
   cancelJob: control.cancelJob,
   pauseJob: control.pauseJob,

@@ -4,6 +4,8 @@ import { loadContract } from '../operations.js';
 import { ContractReader, type Schema } from '../testing/contract-reader.js';
 import type { OperationRoute } from './types.js';
 
+const EXACT = { type: 'string_check', name: 'a', input: '', reference: '', operation: 'eq' } as const;
+
 /** Bodies without any optional field that has a default. They must compile. */
 const SMALLEST = {
   createJob: {
@@ -30,6 +32,7 @@ const SMALLEST = {
   previewData: {
     spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
   },
+  runGrader: { grader: EXACT, output_text: '1' },
   putCall: { type: 'sample', prompts: [[72]], max_tokens: 1 },
   sampleCheckpoint: { prompt: 'Once' },
   sampleModel: { prompt: 'Once' },

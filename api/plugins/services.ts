@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
+import { createGraders } from '../../graders/graders.js';
 import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
@@ -17,6 +18,7 @@ type Made =
   | 'keyWatch'
   | 'datasetCopies'
   | 'inspector'
+  | 'graders'
   | 'tokenizers'
   | 'modelCopies'
   | 'tensors'
@@ -36,12 +38,14 @@ export default fp<ServicesOptions>(
     const { store, objects, limits } = options;
     const copies = new Copies({ store, log: app.log });
     const inspector = createInspector(limits);
+    const graders = createGraders();
     const copying = { store, objects, inspector, limits, log: app.log, copies, closing: closing.signal };
     const datasetCopies = new DatasetCopies(copying);
     const modelCopies = new ModelCopies(copying);
     app.addHook('onClose', async () => {
       await copies.close();
       await inspector.close();
+      await graders.close();
     });
     const draining = AbortSignal.any([options.draining, closing.signal]);
     app.decorate('services', {
@@ -50,6 +54,7 @@ export default fp<ServicesOptions>(
       datasetCopies,
       modelCopies,
       inspector,
+      graders,
       tokenizers: new BucketTokenizers(options.sources, inspector),
       tensors: new ProjectGate('tensors', AT_ONCE),
       rawBodies: new ProjectGate('calls', AT_ONCE),

@@ -56,6 +56,13 @@ export const SHARE = `zf_share_${'s'.repeat(43)}`;
 const TENSOR = 'model.tensor_of_theirs.weight';
 
 const text = { 'content-type': 'text/plain' };
+const EXACT = {
+  type: 'string_check',
+  name: 'exact',
+  input: '{{sample.output_text}}',
+  reference: 'a',
+  operation: 'eq',
+};
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
 
 /** Ordered: operations that end or delete a record come last. */
@@ -97,6 +104,8 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
     foreign: 200,
     body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id), world_sizes: [1] }),
   },
+  runGrader: { own: 200, foreign: 200, body: () => ({ grader: EXACT, output_text: 'a' }) },
+  validateGrader: { own: 200, foreign: 200, body: () => ({ grader: EXACT }) },
   previewData: { own: 200, foreign: 422, body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id) }) },
 
   putCall: {

@@ -86,6 +86,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/graders/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Grade an answer
+         * @description Runs a grader on one answer, as a job with the objective `grpo` does. A grader that fails is reported in `errors`,
+         *     with a reward of 0. Nothing is recorded.
+         */
+        post: operations["runGrader"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graders/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a grader
+         * @description Checks the fields, templates and formula of a grader, and the syntax of its Python source. Nothing is run or
+         *     recorded.
+         */
+        post: operations["validateGrader"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -5114,6 +5156,240 @@ export interface components {
             /** @description Texts that were read and do not teach what their writer probably intends. */
             warnings: components["schemas"]["Warning"][];
         };
+        /**
+         * @description Name in scores and errors.
+         * @example exact
+         */
+        GraderName: string;
+        /**
+         * @description Text with templates.
+         * @example {{sample.output_text}}
+         */
+        GraderTemplate: string;
+        /** @description Compares two texts. The score is 1 if the comparison holds, otherwise 0. */
+        StringCheckGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "string_check";
+            name: components["schemas"]["GraderName"];
+            input: components["schemas"]["GraderTemplate"];
+            reference: components["schemas"]["GraderTemplate"];
+            /**
+             * @description `eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same without regard to case.
+             * @enum {string}
+             */
+            operation: "eq" | "ne" | "like" | "ilike";
+        };
+        /** @description Measures the similarity of two texts, from 0 to 1. */
+        TextSimilarityGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "text_similarity";
+            name: components["schemas"]["GraderName"];
+            input: components["schemas"]["GraderTemplate"];
+            reference: components["schemas"]["GraderTemplate"];
+            /**
+             * @description The metric. `cosine` is not supported, because it needs an embedding model.
+             * @enum {string}
+             */
+            evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
+        };
+        /** @description A message to the model that scores. */
+        GraderMessage: {
+            /**
+             * @description Role of the message.
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant";
+            content: components["schemas"]["GraderTemplate"];
+            /**
+             * @description Type of the object.
+             * @constant
+             */
+            type?: "message";
+        };
+        /** @description Sampling of the model that scores. */
+        GraderSampling: {
+            /**
+             * @description The most tokens of its answer.
+             * @default 1024
+             */
+            max_completions_tokens?: number;
+            /**
+             * @description Temperature.
+             * @default 0
+             */
+            temperature?: number;
+            /**
+             * @description Nucleus sampling.
+             * @default 1
+             */
+            top_p?: number;
+            /**
+             * @description Seed.
+             * @default 1
+             */
+            seed?: number;
+        };
+        /** @description Lets a model score the answer. The model answers with a JSON object whose field `result` is the score. */
+        ScoreModelGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "score_model";
+            name: components["schemas"]["GraderName"];
+            /** @description Model of the server, or without `server` a model of the project. */
+            model: string;
+            /**
+             * @description Name of an OpenAI-compatible server whose URL and key the operator has configured.
+             * @example main
+             */
+            server?: string;
+            /** @description The messages to the model. */
+            input: components["schemas"]["GraderMessage"][];
+            /**
+             * @description The smallest and the largest score. A score outside of it is an error.
+             * @default [
+             *       0,
+             *       1
+             *     ]
+             */
+            range?: number[];
+            sampling_params?: components["schemas"]["GraderSampling"];
+        };
+        /**
+         * @description Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a process of its own,
+         *     without network and files, and with limits of time and memory.
+         */
+        PythonGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "python";
+            name: components["schemas"]["GraderName"];
+            /** @description Source of the module. */
+            source: string;
+        };
+        /**
+         * @description Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON object whose field `score`
+         *     is the score.
+         */
+        WebhookGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "webhook";
+            name: components["schemas"]["GraderName"];
+            /** @description Webhook of the project, whose URL is asked and whose secrets sign the request. */
+            webhook: components["schemas"]["WebhookId"];
+        };
+        /** @description A grader that is no combination of others. */
+        SingleGrader: {
+            /**
+             * @description Type of the grader.
+             * @enum {string}
+             */
+            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook";
+            name: components["schemas"]["GraderName"];
+        } & (unknown & unknown & unknown & unknown & unknown);
+        /** @description Combines the scores of several graders by a formula. */
+        MultiGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "multi";
+            name: components["schemas"]["GraderName"];
+            /** @description Graders by their names in the formula. */
+            graders: {
+                [key: string]: components["schemas"]["SingleGrader"];
+            };
+            /**
+             * @description Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`, `max`, `abs`,
+             *     `floor`, `ceil`, `exp`, `sqrt`, `log`.
+             * @example 0.8 * exact + 0.2 * min(1, length)
+             */
+            calculate_output: string;
+        };
+        /**
+         * @description Scores the answer of a model. `type` determines the other fields. Inputs and references are templates:
+         *     `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer, `{{sample.output_json.NAME}}` a
+         *     field of an answer that is JSON. `docs/graders.md` describes each type.
+         */
+        Grader: {
+            /**
+             * @description Type of the grader.
+             * @enum {string}
+             */
+            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook" | "multi";
+            name: components["schemas"]["GraderName"];
+        } & unknown;
+        /** @description A grader, and what it grades. */
+        GradeRequest: {
+            grader: components["schemas"]["Grader"];
+            /** @description Answer of a model. */
+            output_text: string;
+            /**
+             * @description Fields of the line of data.
+             * @default {}
+             */
+            item?: Record<string, never>;
+        };
+        /** @description Failure of a grader. */
+        GradeError: {
+            /** @description Name of the grader, or of the part in the formula. */
+            grader: string;
+            /**
+             * @description Stable code of the failure.
+             * @enum {string}
+             */
+            code: "template_variable_missing" | "template_text_too_long" | "sample_not_json" | "formula_not_finite" | "texts_too_complex" | "model_unavailable" | "model_refused" | "model_answer_invalid" | "python_unavailable" | "python_source_invalid" | "python_failed" | "python_forbidden" | "python_result_invalid" | "python_time_limit" | "python_memory_limit" | "python_output_limit" | "python_died" | "webhook_unavailable" | "webhook_refused" | "webhook_answer_invalid" | "time_limit";
+            /** @description Description of the failure, for users. */
+            message: string;
+        };
+        /**
+         * @description The grade of an answer.
+         * @example {
+         *       "reward": 1,
+         *       "scores": {
+         *         "exact": 1
+         *       },
+         *       "errors": [],
+         *       "seconds": 0.001,
+         *       "tokens": {}
+         *     }
+         */
+        Grade: {
+            /** @description Score of the grader; 0 if it failed. */
+            reward: number;
+            /** @description Scores by the name of the grader, or of each part in a formula; 0 for a part that failed. */
+            scores: {
+                [key: string]: number;
+            };
+            /** @description Graders that failed. */
+            errors: components["schemas"]["GradeError"][];
+            /** @description Time of the grade. */
+            seconds: number;
+            /** @description Tokens that models used, by model. */
+            tokens: {
+                [key: string]: number;
+            };
+        };
+        /** @description A grader to check. */
+        GraderValidateRequest: {
+            grader: components["schemas"]["Grader"];
+        };
+        /** @description A grader without problems. */
+        CheckedGrader: {
+            grader: components["schemas"]["Grader"];
+        };
         /** @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {
             /** @description Minimum number of ranks. */
@@ -8673,6 +8949,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DataPreview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    runGrader: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GradeRequest"];
+            };
+        };
+        responses: {
+            /** @description The grade. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grade"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    validateGrader: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraderValidateRequest"];
+            };
+        };
+        responses: {
+            /** @description The grader has no problem. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckedGrader"];
                 };
             };
             400: components["responses"]["BadRequest"];

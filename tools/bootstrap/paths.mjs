@@ -18,6 +18,7 @@ export const ROOMS = [
   'contracts',
   'control',
   'formats',
+  'graders',
   'job-document',
   'native/js',
   'ops',

@@ -55,6 +55,8 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   sampleModel: reads,
   estimateMemory: reads,
   previewData: reads,
+  runGrader: reads,
+  validateGrader: reads,
   listDatasets: reads,
   getDataset: reads,
   getDatasetContent: reads,

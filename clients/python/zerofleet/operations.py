@@ -649,6 +649,32 @@ class ServiceOperations(Resource):
         )
         return answer
 
+    def run_grader(
+        self,
+        body: schemas.GradeRequest,
+    ) -> schemas.Grade:
+        """Runs a grader on one answer, as a job with the objective `grpo` does. A grader that fails
+        is reported in `errors`, with a reward of 0. Nothing is recorded."""
+        answer: schemas.Grade = self._http.json(
+            "POST",
+            "/v1/graders/run",
+            body=body,
+        )
+        return answer
+
+    def validate_grader(
+        self,
+        body: schemas.GraderValidateRequest,
+    ) -> schemas.CheckedGrader:
+        """Checks the fields, templates and formula of a grader, and the syntax of its Python
+        source. Nothing is run or recorded."""
+        answer: schemas.CheckedGrader = self._http.json(
+            "POST",
+            "/v1/graders/validate",
+            body=body,
+        )
+        return answer
+
     def list_pools(
         self,
     ) -> List[schemas.Pool]:

@@ -2590,6 +2590,171 @@ class DataPreview(TypedDict):
     """Texts that were read and do not teach what their writer probably intends."""
 
 
+class StringCheckGrader(TypedDict):
+    """Compares two texts. The score is 1 if the comparison holds, otherwise 0."""
+    type: Literal["string_check"]
+    """Type of the grader."""
+    name: GraderName
+    input: GraderTemplate
+    reference: GraderTemplate
+    operation: Literal["eq", "ne", "like", "ilike"]
+    """`eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same
+    without regard to case."""
+
+
+class TextSimilarityGrader(TypedDict):
+    """Measures the similarity of two texts, from 0 to 1."""
+    type: Literal["text_similarity"]
+    """Type of the grader."""
+    name: GraderName
+    input: GraderTemplate
+    reference: GraderTemplate
+    evaluation_metric: Literal["fuzzy_match", "bleu", "gleu", "meteor", "rouge_1", "rouge_2", "rouge_3", "rouge_4", "rouge_5", "rouge_l"]
+    """The metric. `cosine` is not supported, because it needs an embedding model."""
+
+
+class _GraderMessageRequired(TypedDict):
+    role: Literal["system", "developer", "user", "assistant"]
+    """Role of the message."""
+    content: GraderTemplate
+
+
+
+class GraderMessage(_GraderMessageRequired, total=False):
+    """A message to the model that scores."""
+    type: Literal["message"]
+    """Type of the object."""
+
+
+class GraderSampling(TypedDict, total=False):
+    """Sampling of the model that scores."""
+    max_completions_tokens: int
+    """The most tokens of its answer."""
+    temperature: float
+    """Temperature."""
+    top_p: float
+    """Nucleus sampling."""
+    seed: int
+    """Seed."""
+
+
+class _ScoreModelGraderRequired(TypedDict):
+    type: Literal["score_model"]
+    """Type of the grader."""
+    name: GraderName
+    model: str
+    """Model of the server, or without `server` a model of the project."""
+    input: List[GraderMessage]
+    """The messages to the model."""
+
+
+
+class ScoreModelGrader(_ScoreModelGraderRequired, total=False):
+    """Lets a model score the answer. The model answers with a JSON object whose field `result` is
+    the score."""
+    server: str
+    """Name of an OpenAI-compatible server whose URL and key the operator has configured."""
+    range: List[float]
+    """The smallest and the largest score. A score outside of it is an error."""
+    sampling_params: GraderSampling
+
+
+class PythonGrader(TypedDict):
+    """Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a
+    process of its own, without network and files, and with limits of time and memory."""
+    type: Literal["python"]
+    """Type of the grader."""
+    name: GraderName
+    source: str
+    """Source of the module."""
+
+
+class WebhookGrader(TypedDict):
+    """Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON
+    object whose field `score` is the score."""
+    type: Literal["webhook"]
+    """Type of the grader."""
+    name: GraderName
+    webhook: WebhookId
+    """Webhook of the project, whose URL is asked and whose secrets sign the request."""
+
+
+class SingleGrader(TypedDict):
+    """A grader that is no combination of others."""
+    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook"]
+    """Type of the grader."""
+    name: GraderName
+
+
+class MultiGrader(TypedDict):
+    """Combines the scores of several graders by a formula."""
+    type: Literal["multi"]
+    """Type of the grader."""
+    name: GraderName
+    graders: Dict[str, SingleGrader]
+    """Graders by their names in the formula."""
+    calculate_output: str
+    """Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`,
+    `max`, `abs`, `floor`, `ceil`, `exp`, `sqrt`, `log`."""
+
+
+class Grader(TypedDict):
+    """Scores the answer of a model. `type` determines the other fields. Inputs and references are
+    templates: `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer,
+    `{{sample.output_json.NAME}}` a field of an answer that is JSON. `docs/graders.md` describes
+    each type."""
+    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook", "multi"]
+    """Type of the grader."""
+    name: GraderName
+
+
+class _GradeRequestRequired(TypedDict):
+    grader: Grader
+    output_text: str
+    """Answer of a model."""
+
+
+
+class GradeRequest(_GradeRequestRequired, total=False):
+    """A grader, and what it grades."""
+    item: Dict[str, Any]
+    """Fields of the line of data."""
+
+
+class GradeError(TypedDict):
+    """Failure of a grader."""
+    grader: str
+    """Name of the grader, or of the part in the formula."""
+    code: Literal["template_variable_missing", "template_text_too_long", "sample_not_json", "formula_not_finite", "texts_too_complex", "model_unavailable", "model_refused", "model_answer_invalid", "python_unavailable", "python_source_invalid", "python_failed", "python_forbidden", "python_result_invalid", "python_time_limit", "python_memory_limit", "python_output_limit", "python_died", "webhook_unavailable", "webhook_refused", "webhook_answer_invalid", "time_limit"]
+    """Stable code of the failure."""
+    message: str
+    """Description of the failure, for users."""
+
+
+class Grade(TypedDict):
+    """The grade of an answer."""
+    reward: float
+    """Score of the grader; 0 if it failed."""
+    scores: Dict[str, float]
+    """Scores by the name of the grader, or of each part in a formula; 0 for a part that failed."""
+    errors: List[GradeError]
+    """Graders that failed."""
+    seconds: float
+    """Time of the grade."""
+    tokens: Dict[str, int]
+    """Tokens that models used, by model."""
+
+
+class GraderValidateRequest(TypedDict):
+    """A grader to check."""
+    grader: Grader
+
+
+class CheckedGrader(TypedDict):
+    """A grader without problems."""
+    grader: Grader
+
+
 class RanksPatch(TypedDict, total=False):
     """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max`
     ≤ lanes."""
@@ -4814,6 +4979,12 @@ InstructionSet = Literal["generic", "avx2", "avx512", "avx512bf16"]
 """Instruction set of the kernels, as in the worker's numerics fingerprint. The kernels that
 multiply bf16 keep packed weights in half the space. By default the best one of the server's
 machine."""
+
+GraderName = str
+"""Name in scores and errors."""
+
+GraderTemplate = str
+"""Text with templates."""
 
 RootCause = Dict[str, Any]
 """Root cause of the failure of an attempt: its last error."""
