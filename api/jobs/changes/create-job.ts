@@ -82,6 +82,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     template: templateFault(request),
     budget: rankBudget(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
+    grader: (given) => server.services.graders.problems(given),
     integration: (given) => server.services.trackers.faultOf(given, store.project),
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,
