@@ -18,7 +18,7 @@ import { importDeepspeed } from './deepspeed/import.js';
 import { fitMicroBatch, type RankBudget } from './estimate/micro-batch.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
-import { takesCalls, unitOf } from './objective.js';
+import { takesCalls } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
@@ -94,7 +94,8 @@ export function resolveSpec(
 ): ResolvedSpec {
   const isSession = spec.train?.session !== undefined;
   const datasets = isSession ? [] : [named].flat();
-  if (spec.deepspeed_config === undefined || takesCalls(spec.train ?? {})) return resolveTranslated(spec, datasets, options);
+  if (spec.deepspeed_config === undefined || takesCalls(spec.train ?? {}))
+    return resolveTranslated(spec, datasets, options);
   const { spec: translated, errors, origin } = importDeepspeed(spec);
   if (translated.train?.steps === undefined && translated.train?.epochs === undefined)
     errors.push(
@@ -188,7 +189,7 @@ function fillDefaults(
   const adapted = resolveAdapter(adapter, config, sources.source);
   const { sequence_length, seed, precision } = train;
   const aim = resolveObjective(objective, { ...adapted, sequence_length });
-  const data = resolveData(spec.data, sources, unitOf(aim));
+  const data = resolveData(spec.data, sources, aim);
   const samples = estimatedSamples(sources, data, { sequence_length, ...aim });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });

@@ -1,7 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
-import { badLine, isPrompt, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl/line.js';
+import {
+  badLine,
+  isPrompt,
+  type JsonlDocument,
+  MAX_LINE_BYTES,
+  parseLine,
+} from '../../contracts/jsonl/line.js';
 import { LINE_TOO_LONG, type LineBatch } from '../../formats/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 

@@ -74,6 +74,9 @@ const PUBLIC_READERS: typeof READERS = {
   conversations: parseConversations,
 };
 
+/** Fields of a line that judges completions, so that its prompt is not alone. */
+const JUDGED = ['rejected', 'label'];
+
 /** Reader of a line that has no field of the others: a prompt whose completions are sampled. */
 const PROMPT_READERS: typeof READERS = {
   prompt: (line) => ({ prompt: parsePrompt(line.prompt), ...parseTools(line) }),
@@ -94,9 +97,12 @@ const listed = (names: readonly string[]) =>
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
-  const isGiven = (name: string) => value[name] !== undefined;
+  const isJudged = JUDGED.some((name) => value[name] !== undefined);
+  const isGiven = (name: string) => value[name] !== undefined && !(name === 'prompt' && isJudged);
   const found =
-    READERS_IN_ORDER.map((readers) => Object.keys(readers).filter(isGiven)).find(({ length }) => length > 0) ?? [];
+    READERS_IN_ORDER.map((readers) => Object.keys(readers).filter(isGiven)).find(
+      ({ length }) => length > 0,
+    ) ?? [];
   const [only = '', ...others] = found;
   const read = ALL_READERS[only];
   if (read !== undefined && others.length === 0) return read(value);

@@ -1,6 +1,6 @@
 import type { JsonlContent, JsonlContinued, JsonlLabelled } from '../../contracts/jsonl/completions.js';
-import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
+import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import type { JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { TextFlaw, Unit } from '../../job-document/index.js';
 import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';

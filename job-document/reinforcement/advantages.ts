@@ -2,7 +2,7 @@
  * Advantages and rows of samples (GRPO, Shao et al. 2024; Dr. GRPO, Liu et al. 2025; DAPO, Yu et al. 2025). The
  * losses of passes are sums, so an advantage contains the divisor of the mean.
  */
-import type { PassCall, SampledRow } from '../../contracts/index.js';
+import type { PassCall, Rollout, SampledRow } from '../../contracts/index.js';
 import type { Reinforcement } from '../objective.js';
 
 type Row = PassCall['rows'][number];
@@ -44,6 +44,21 @@ export interface RewardedSample {
   tokens: readonly number[];
   log_probs: SampledRow['log_probs'];
   reward: number;
+}
+
+/** Returns the samples as passes need them. */
+export function rewardedSamples(
+  { groups }: Rollout,
+  prompts: readonly (readonly number[])[],
+  samples: readonly SampledRow[],
+): RewardedSample[] {
+  const counted = groups.flatMap((group) => group.samples);
+  return counted.map(({ tokens, reward }, i) => ({
+    prompt: prompts[Math.floor((i * prompts.length) / counted.length)] ?? [],
+    tokens: samples[i]?.tokens.slice(0, tokens) ?? [],
+    log_probs: samples[i]?.log_probs.slice(0, tokens) ?? [],
+    reward,
+  }));
 }
 
 /** Returns the rows of all samples of a rollout. */

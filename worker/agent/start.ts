@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import type { Graders } from '../../graders/grader.js';
+import { createGraders } from '../../graders/graders.js';
 import { type Config, GRACE_PERIOD, SLURM_ALLOCATION } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { createGraders } from '../../graders/graders.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { serveMetrics } from '../../platform/process/metrics-server.js';
 import { programPath } from '../../platform/process/programs.js';
@@ -74,29 +75,26 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const graders = createGraders();
-  const opened: { close(): Promise<void> }[] = [graders, store, objects];
+  const opened: { close(): Promise<void> }[] = [store, objects];
   const closeOpened = async () => {
     for (const part of opened) await part.close();
   };
   const metrics = new AgentMetrics({ pool: config.pool, slots });
-  const parts = await openServers(metrics, options, opened).catch(async (error: unknown) => {
-    await closeOpened();
-    throw error;
-  });
+  const { metrics_url: metricsUrl, ...parts } = await openServers(metrics, options, opened).catch(
+    async (error: unknown) => {
+      await closeOpened();
+      throw error;
+    },
+  );
   const agent = new Agent({
     store,
     objects,
-    sessions: parts.sessions,
+    ...parts,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     processes,
-    graders,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     cache_bytes: config.cache_bytes,
     ...compute,
-    links: parts.links,
-    machine: parts.machine,
-    topology: parts.topology,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
     timing,
@@ -108,7 +106,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   });
   await agent.ready();
   log.info({ worker: agent.id, pool: config.pool, slots, numerics: compute.numerics }, 'taking jobs');
-  if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
+  if (metricsUrl !== null) log.info({ url: metricsUrl }, 'metrics');
   const watch = watchGpus(compute, metrics, processes, log);
   const closing = new AbortController();
   // An autoscaler may replace the machine.
@@ -126,7 +124,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await closeOpened();
   };
   return {
-    metricsUrl: parts.metrics_url,
+    metricsUrl,
     id: agent.id,
     close: () => {
       closed ??= close();
@@ -166,6 +164,7 @@ interface Servers {
   machine: string | null;
   topology: string[];
   sessions: Sessions | null;
+  graders: Graders;
   metrics_url: string | null;
 }
 
@@ -177,6 +176,8 @@ async function openServers(
 ): Promise<Servers> {
   const sessions = await openSessions(config, objectStoreUrl, { retry: timing.storage, metrics, log });
   if (sessions) opened.unshift(sessions);
+  const graders = createGraders();
+  opened.unshift(graders);
   const machine = await machineId(config);
   const topology = await machineTopology(config);
   const { host, metrics_port: port } = config;
@@ -190,6 +191,7 @@ async function openServers(
     machine,
     topology,
     sessions,
+    graders,
     metrics_url: metricsServer && `${metricsServer.url}/metrics`,
   };
 }

@@ -1,6 +1,11 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type CallAnswer, type CallReceipt, type CallSummary, ZerofleetError } from '../../../contracts/index.js';
+import {
+  type CallAnswer,
+  type CallReceipt,
+  type CallSummary,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { readCallResult, typeOfCall } from '../../../formats/calls/call-log.js';
 import { callKey, callResultKey, rewardsKey } from '../../../formats/checkpoint/layout.js';
 import { reinforcementOf, rolloutOfStep, rolloutPlan, sampleNumber } from '../../../job-document/index.js';

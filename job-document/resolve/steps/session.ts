@@ -41,7 +41,7 @@ export function checkCalls(given: JobSpec, resolved: ResolvedJobSpec): FieldErro
     ...defaultsOf('DataSpec'),
     ...defaultsOf('TrainSpec'),
     seed: defaultsOf('DataSpec').seed,
-    packing: 'split',
+    packing: isSession ? 'split' : 'whole',
     lr_schedule: SESSION_SCHEDULE,
     loss_scale: resolveLossScale({}, train.precision),
   };

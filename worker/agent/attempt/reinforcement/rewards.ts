@@ -109,26 +109,15 @@ function rewarded(text: SampleText, { reward, scores, errors }: Grade): RolloutS
   return { ...text, reward, scores, errors };
 }
 
-/** Returns the samples as passes need them. */
-export function rewardedSamples(
-  { groups }: Rollout,
-  prompts: readonly (readonly number[])[],
-  samples: readonly SampledRow[],
-): RewardedSample[] {
-  const counted = groups.flatMap((group) => group.samples);
-  return counted.map(({ tokens, reward }, i) => ({
-    prompt: prompts[Math.floor((i * prompts.length) / counted.length)] ?? [],
-    tokens: samples[i]?.tokens.slice(0, tokens) ?? [],
-    log_probs: samples[i]?.log_probs.slice(0, tokens) ?? [],
-    reward,
-  }));
-}
-
 /** Returns the metrics of the steps that use a rollout. */
-export function rolloutMetrics({ groups }: Rollout, samples: readonly RewardedSample[]): Record<string, number> {
+export function rolloutMetrics(
+  { groups }: Rollout,
+  samples: readonly RewardedSample[],
+): Record<string, number> {
   const all = groups.flatMap((group) => group.samples);
   const rewards = all.map(({ reward }) => reward);
-  const shareOf = <T>(items: readonly T[], is: (item: T) => boolean) => meanOf(items.map((item) => Number(is(item))));
+  const shareOf = <T>(items: readonly T[], is: (item: T) => boolean) =>
+    meanOf(items.map((item) => Number(is(item))));
   const isEqual = ({ samples: [first, ...others] }: Rollout['groups'][number]) =>
     others.every(({ reward }) => reward === first?.reward);
   const names = [...new Set(all.flatMap(({ scores }) => Object.keys(scores)))];

@@ -7,6 +7,7 @@ import {
   placeOf,
   type RewardedSample,
   type RolloutPlan,
+  rewardedSamples,
   rolloutOfStep,
   rolloutPlan,
   rowsOf,
@@ -17,7 +18,7 @@ import { type AttemptContext, retryStorage, type TrainableJob } from '../context
 import type { CallWriter } from '../session/call-writer.js';
 import type { JobCalls } from '../session/job-calls.js';
 import { PromptSource } from './prompt-source.js';
-import { grade, putRewards, readRewards, rewardedSamples, rolloutMetrics, samplesIn } from './rewards.js';
+import { grade, putRewards, readRewards, rolloutMetrics, samplesIn } from './rewards.js';
 import type { LinePrompt } from './sample-texts.js';
 
 /** A rollout with its rewards. */
@@ -49,8 +50,8 @@ export class RolloutDriver implements CallWriter {
   private readonly metrics = new Map<number, Record<string, number>>();
 
   constructor(
-    private readonly ctx: AttemptContext & { job: TrainableJob },
-    private readonly calls: JobCalls,
+    private readonly ctx: Pick<AttemptContext, 'deps' | 'lease'> & { job: TrainableJob },
+    private readonly calls: Pick<JobCalls, 'answered' | 'append' | 'appended' | 'untilAnswered'>,
   ) {
     this.plan = rolloutPlan(ctx.job.spec.train);
   }

@@ -65,7 +65,9 @@ export class JobCalls {
     const { deps, job, lease } = this.ctx;
     const number = this.appended + 1;
     const content = Buffer.from(callText(call));
-    const before = await retryStorage(this.ctx, () => putOnce(deps.objects, callKey(job.id, number), content));
+    const before = await retryStorage(this.ctx, () =>
+      putOnce(deps.objects, callKey(job.id, number), content),
+    );
     if (before !== null && !before.equals(content))
       throw new ZerofleetError(
         'replay_differs',
