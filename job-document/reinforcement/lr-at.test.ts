@@ -23,6 +23,6 @@ t.test('schedules of native/train/lr_schedule.h', async (t) => {
   t.same(rates({ type: 'wsd', decay_steps: 2 }), [4, 8, 8, 8, 8, 4]);
   t.same(
     rates({ type: 'constant', warmup_steps: 4, warmup_type: 'log', warmup_start_lr: 2 }, 5),
-    [2, 5, 6.7548875, 8, 8],
+    [2, 5, 6.754887502, 8, 8],
   );
 });

@@ -37,7 +37,7 @@ t.test('the reward rises from chance to 0.9', { timeout: 600_000 }, async (t) =>
 
   const { id } = await client.jobs.create({
     ...job,
-    model: { init_from: { checkpoint: taught.latest_checkpoint?.id ?? '' } },
+    model: { ...job.model, init_from: { checkpoint: taught.latest_checkpoint?.id ?? '' } },
     train: {
       ...train,
       global_batch_size: 120,
