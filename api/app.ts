@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { ModelServers } from '../graders/model-servers.js';
 import { traceFields } from '../platform/tracing.js';
 import { answerClientError } from './http/client-error.js';
 import { RequestLog } from './http/request-log.js';
@@ -36,6 +37,10 @@ interface AppOptions extends Pick<ApiServices, Parts> {
   oidc?: OidcProvider | null;
   /** Currency of costs; none by default. */
   currency?: string | null;
+  /** Python that runs graders; `python3` by default. */
+  graderPython?: string;
+  /** Servers whose models graders may ask; none by default. */
+  graderServers?: ModelServers;
   /**
    * Number of proxies between clients and the server: the address of a client is in their `X-Forwarded-For`. Default:
    * none.
@@ -55,6 +60,8 @@ export function buildApp({
   draining = new AbortController().signal,
   oidc = null,
   currency = null,
+  graderPython = 'python3',
+  graderServers = new Map(),
   trustedProxies = 0,
   ...parts
 }: AppOptions): FastifyInstance {
@@ -98,6 +105,8 @@ export function buildApp({
     metrics: new ApiMetrics(),
     oidc,
     currency,
+    graderPython,
+    graderServers,
     draining,
   });
   app.register(errors);

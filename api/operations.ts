@@ -49,9 +49,10 @@ export interface Contract {
     components: { schemas: Record<string, object> };
   };
   operations: ReadonlyMap<OperationId, Operation>;
-  /** Return the schema errors of a job document, and of a request for a sample. */
+  /** Return the schema errors of a job document, of a request for a sample, and of a grader. */
   jobSpecErrors: SchemaErrors;
   sampleRequestErrors: SchemaErrors;
+  graderErrors: SchemaErrors;
 }
 
 const IDEMPOTENCY_KEY = '#/components/parameters/IdempotencyKey';
@@ -102,6 +103,7 @@ export function loadContract(): Contract {
     operations,
     jobSpecErrors: schemaErrors(document, 'JobSpec'),
     sampleRequestErrors: schemaErrors(document, 'SampleRequest'),
+    graderErrors: schemaErrors(document, 'Grader'),
   };
 }
 

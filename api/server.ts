@@ -7,6 +7,7 @@ import { HubSource } from '../platform/hub/source.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
+import { AddressPolicy } from '../platform/outgoing/addresses.js';
 import { connectJobStore, type JobStore, startWebhookRelay } from '../state/index.js';
 import { SampleQueue } from './answers/sample-queue.js';
 import { buildApp } from './app.js';
@@ -21,7 +22,6 @@ import type { ApiLimits } from './limits.js';
 import { OidcProvider } from './oidc/provider.js';
 import { oidcSettings } from './oidc/settings.js';
 import { runSweeps } from './sweeps/runner.js';
-import { AddressPolicy } from './webhooks/addresses.js';
 import { WebhookSender } from './webhooks/sender.js';
 
 interface ApiServerOptions {
@@ -115,6 +115,7 @@ export async function startApi({
     const app = buildApp({
       ...parts,
       ...{ oidc, trustedProxies, currency: config.currency, draining: draining.signal },
+      ...{ graderPython: config.grader_python, graderServers: config.grader_credentials },
       ...(limits && { limits }),
     });
     closers.push(() => app.close());

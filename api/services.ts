@@ -6,9 +6,11 @@ import type {
   SampleReply,
   TraceContext,
 } from '../contracts/index.js';
-import type { Graders } from '../graders/grader.js';
+import type { ModelServers } from '../graders/model-servers.js';
+import type { GraderRuntime } from '../graders/runtime.js';
 import type { ContentSource } from '../platform/content-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
+import type { AddressPolicy } from '../platform/outgoing/addresses.js';
 import type { JobStore, Principal } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
@@ -23,7 +25,6 @@ import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
 import type { OidcProvider } from './oidc/provider.js';
 import type { Contract, Operation } from './operations.js';
-import type { AddressPolicy } from './webhooks/addresses.js';
 
 /** A request for an answer, while it waits. */
 export interface SampleCall {
@@ -115,7 +116,11 @@ export interface ApiServices {
   datasetCopies: DatasetCopies;
   /** Parses client content in threads. */
   inspector: Inspector;
-  graders: Graders;
+  /** Processes and threads of graders, and the servers whose models they may ask. */
+  graders: GraderRuntime;
+  graderServers: ModelServers;
+  /** Grades in progress. */
+  grades: ProjectGate;
   /** Tokenizers that documents refer to by URI. */
   tokenizers: BucketTokenizers;
   /** Creates models from the folders and tokenizers that jobs refer to. */

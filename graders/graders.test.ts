@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Grader, SingleGrader } from '../contracts/index.js';
-import { createGraders } from './graders.js';
 import { graderProblems } from './problems.js';
+import { testGraders } from './testing/graders.js';
 
 const check = (operation: 'eq' | 'ne' | 'like' | 'ilike', reference = '{{item.answer}}'): SingleGrader => ({
   type: 'string_check',
@@ -13,8 +13,7 @@ const check = (operation: 'eq' | 'ne' | 'like' | 'ilike', reference = '{{item.an
 const graded = { item: { answer: 'Yes' }, sample: { output_text: 'yes, Yes' } };
 
 t.test('string checks', async (t) => {
-  const graders = createGraders();
-  t.teardown(() => graders.close());
+  const graders = testGraders(t);
   const scoreOf = async (grader: Grader) => (await graders.grade(grader, graded)).reward;
   t.equal(await scoreOf(check('eq')), 0);
   t.equal(await scoreOf(check('eq', 'yes, Yes')), 1);
@@ -25,8 +24,7 @@ t.test('string checks', async (t) => {
 });
 
 t.test('a formula over several graders', async (t) => {
-  const graders = createGraders();
-  t.teardown(() => graders.close());
+  const graders = testGraders(t);
   const multi = (formula: string): Grader => ({
     type: 'multi',
     name: 'both',

@@ -9,13 +9,13 @@ import {
 } from '../../contracts/index.js';
 import { checkpoint } from '../../control/testing/recovery.js';
 import { createLogger } from '../../platform/logging/logging.js';
+import { AddressPolicy } from '../../platform/outgoing/addresses.js';
 import { Forwarder } from '../integrations/forwarder.js';
 import { claimed, eventOf } from '../integrations/testing/forwarding.js';
 import { Trackers } from '../integrations/trackers.js';
 import type { SamplePort } from '../services.js';
 import { startTestStack, type TestStack } from '../testing/stack.js';
 import { checkpointOf } from '../testing/training.js';
-import { AddressPolicy } from '../webhooks/addresses.js';
 
 const PROMPTS = [{ prompt: 'Once' }, { prompt: 'Twice' }];
 const TIMING = { poll_ms: 10, idle_ms: 10, first_retry_ms: 10, max_retry_ms: 50 };

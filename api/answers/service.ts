@@ -89,13 +89,7 @@ export async function sendAnswer(
   { stream = false, ...body }: SampleRequest,
   form: AnswerForm,
 ): Promise<FastifyReply> {
-  await requireTemplate(request, model, body);
-  const options = { ...SAMPLE_DEFAULTS, ...body };
-  const task = { ...options, max_tokens: Math.min(options.max_tokens, MAX_TOKENS) };
-  const pending = { request, reply, model, task };
-  requireReadable(pending.task);
-  requireForm(pending.task);
-  requireBound(pending.task);
+  const pending = await pendingRequest({ request, reply }, model, body);
   if (!stream) {
     const answer = await generate(pending);
     return sendJson(
@@ -110,6 +104,31 @@ export async function sendAnswer(
   await Promise.race([growing.started, answer]);
   if (form.beginsWithText) await within(heartbeat_ms, Promise.race([growing.hasText, answer]));
   return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, pending, form)), heartbeat_ms));
+}
+
+/** Returns the whole answer of a model, while the client waits for another one. @throws ZerofleetError */
+export async function wholeAnswer(
+  exchange: Pick<PendingRequest, 'request' | 'reply'>,
+  model: AnsweringModel,
+  body: Omit<SampleRequest, 'stream'>,
+): Promise<Sample> {
+  const pending = await pendingRequest(exchange, model, body);
+  return sampleOf(model, new AnswerReader(pending.task), await generate(pending));
+}
+
+/** @throws ZerofleetError for a request that cannot be answered */
+async function pendingRequest(
+  { request, reply }: Pick<PendingRequest, 'request' | 'reply'>,
+  model: AnsweringModel,
+  body: Omit<SampleRequest, 'stream'>,
+): Promise<PendingRequest> {
+  await requireTemplate(request, model, body);
+  const options = { ...SAMPLE_DEFAULTS, ...body };
+  const task = { ...options, max_tokens: Math.min(options.max_tokens, MAX_TOKENS) };
+  requireReadable(task);
+  requireForm(task);
+  requireBound(task);
+  return { request, reply, model, task };
 }
 
 /** @param growing gets the deltas */

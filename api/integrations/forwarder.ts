@@ -5,11 +5,11 @@
  */
 import type { Integration, Job } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { type Resolve, resolveByDns } from '../../platform/outgoing/post.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import type { ClaimedForward, ForwardEvent, ForwardSave, JobStore } from '../../state/index.js';
 import { ANSWER_MS, answerCheckpoint } from '../answers/answer-checkpoint.js';
 import type { SamplePort } from '../services.js';
-import { type Resolve, resolveByDns } from '../webhooks/post.js';
 import { MlflowRun } from './mlflow-run.js';
 import { forwardRun, isGoingOn, type RoundResult, type RunState, runState, type TrackerRun } from './run.js';
 import { ServerLimits } from './server-limits.js';

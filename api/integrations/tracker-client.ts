@@ -1,9 +1,10 @@
 /** Requests to an experiment tracker, and the error of those that fail. */
 
+import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
+import { exchange, type PostFailure, type Resolve } from '../../platform/outgoing/post.js';
+import { parsedJson } from '../../platform/parsed-json.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { Type } from '../../platform/schema.js';
-import type { AddressPolicy } from '../webhooks/addresses.js';
-import { exchange, type PostFailure, type Resolve } from '../webhooks/post.js';
 import type { Tracker } from './trackers.js';
 
 /** A run's answer has its params, tags and the last value of each metric. */
@@ -84,14 +85,5 @@ export class TrackerClient {
     );
     if (error !== null) throw new TrackerError(error);
     return { status, value: parsedJson(text) };
-  }
-}
-
-/** Returns null for text that is no JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

@@ -1,8 +1,8 @@
 /** Integrations of a document: what is accepted, and the errors of the rest. */
 import t from 'tap';
 import type { Integration, Job, Problem } from '../../contracts/index.js';
+import { AddressPolicy } from '../../platform/outgoing/addresses.js';
 import { startTestStack } from '../testing/stack.js';
-import { AddressPolicy } from '../webhooks/addresses.js';
 import { Trackers } from './trackers.js';
 
 t.test('integrations of a document', async (t) => {

@@ -1,7 +1,7 @@
 import type { FieldError, FieldErrorCode, Integration } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
 import type { TrackerServer } from '../../platform/config/tracker-servers.js';
-import type { AddressPolicy } from '../webhooks/addresses.js';
+import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
 
 /** A server that a job may reach. */
 export interface Tracker {

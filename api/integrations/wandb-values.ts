@@ -1,7 +1,7 @@
 /** Jobs in the terms of W&B: config, tags, lines of the history, and the summary. */
 import type { FinalJobState, Job, JobMetric } from '../../contracts/index.js';
 import { valuesOf } from '../../formats/metric-files/values.js';
-import { parsedJson } from './tracker-client.js';
+import { parsedJson } from '../../platform/parsed-json.js';
 import { sectionsOf } from './values.js';
 
 /** Longer tags are refused by W&B. */

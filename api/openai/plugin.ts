@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { answerRoutes } from './answers/routes.js';
 import { Refusal, sendRefusal } from './errors.js';
 import { fileRoutes } from './files.js';
+import { graderRoutes } from './graders.js';
 import { jobRoutes } from './jobs/routes.js';
 import { modelRoutes } from './models.js';
 import { uploadRoutes } from './uploads/routes.js';
@@ -36,7 +37,7 @@ export default async function openai(app: FastifyInstance): Promise<void> {
       await scope.register(multipart, {
         limits: { fileSize: Number.POSITIVE_INFINITY, files: 1, fields: 10 },
       });
-      for (const routes of [fileRoutes, uploadRoutes, jobRoutes, modelRoutes, answerRoutes])
+      for (const routes of [fileRoutes, uploadRoutes, jobRoutes, graderRoutes, modelRoutes, answerRoutes])
         await scope.register(routes, { prefix: '/v1' });
     },
     { prefix: PREFIX },

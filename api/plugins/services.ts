@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
-import { createGraders } from '../../graders/graders.js';
 import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
+import { createRuntime } from '../graders/runtime.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { ProjectGate } from '../http/project-gate.js';
 import { traceOf } from '../http/request-trace.js';
@@ -19,6 +19,7 @@ type Made =
   | 'datasetCopies'
   | 'inspector'
   | 'graders'
+  | 'grades'
   | 'tokenizers'
   | 'modelCopies'
   | 'tensors'
@@ -27,7 +28,7 @@ type Made =
 
 /** Large requests and answers in progress. */
 const AT_ONCE = { of_project: 4, of_all: 16 };
-type ServicesOptions = Omit<ApiServices, Made>;
+type ServicesOptions = Omit<ApiServices, Made> & { graderPython: string };
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
 export default fp<ServicesOptions>(
@@ -38,7 +39,7 @@ export default fp<ServicesOptions>(
     const { store, objects, limits } = options;
     const copies = new Copies({ store, log: app.log });
     const inspector = createInspector(limits);
-    const graders = createGraders();
+    const graders = createRuntime(options.graderPython, options.addresses);
     const copying = { store, objects, inspector, limits, log: app.log, copies, closing: closing.signal };
     const datasetCopies = new DatasetCopies(copying);
     const modelCopies = new ModelCopies(copying);
@@ -55,6 +56,7 @@ export default fp<ServicesOptions>(
       modelCopies,
       inspector,
       graders,
+      grades: new ProjectGate('grades', AT_ONCE),
       tokenizers: new BucketTokenizers(options.sources, inspector),
       tensors: new ProjectGate('tensors', AT_ONCE),
       rawBodies: new ProjectGate('calls', AT_ONCE),

@@ -8,6 +8,7 @@ import { recover } from '../../control/recovery/recover.js';
 import type { ContentSource } from '../../platform/content-sources.js';
 import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { AddressPolicy } from '../../platform/outgoing/addresses.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStore, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
@@ -16,7 +17,6 @@ import type { ApiLimits } from '../limits.js';
 import { OidcProvider } from '../oidc/provider.js';
 import type { OidcSettings } from '../oidc/settings.js';
 import type { EditPort, ExportPort, SamplePort } from '../services.js';
-import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */

@@ -3,11 +3,11 @@
 import { Webhook as Verifier } from 'standardwebhooks';
 import t from 'tap';
 import type { Delivery, Problem, WebhookMessage, WebhookWithSecret } from '../../contracts/index.js';
+import { AddressPolicy } from '../../platform/outgoing/addresses.js';
 import { openJobStore, startWebhookRelay } from '../../state/index.js';
 import { createTestJob } from '../../state/testing/jobs.js';
 import { loadContract } from '../operations.js';
 import { ContractReader } from '../testing/contract-reader.js';
-import { AddressPolicy } from './addresses.js';
 import { attemptsUntil, log, setUp } from './testing/sending.js';
 
 t.test('the events of a job arrive complete and signed', async (t) => {

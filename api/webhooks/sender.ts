@@ -13,13 +13,13 @@ import {
   webhookQueueNames,
 } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
+import { post, type Resolve, resolveByDns } from '../../platform/outgoing/post.js';
+import { signedHeaders } from '../../platform/outgoing/signature.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { disconnectRedis, openRedis, redisOptions } from '../../platform/redis/connect.js';
 import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/index.js';
-import type { AddressPolicy } from './addresses.js';
 import { deliveryOf, isSubscribed } from './messages.js';
-import { post, type Resolve, resolveByDns } from './post.js';
-import { signedHeaders } from './signature.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

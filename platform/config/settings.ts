@@ -195,7 +195,7 @@ export const SETTINGS = [
   {
     key: 'webhook_allow',
     fallback: 'none',
-    help: 'Private address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks and [integrations](integrations.md) may send, also without TLS; `none`: only public addresses over TLS.',
+    help: 'Private address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks, [integrations](integrations.md) and [graders](graders.md) may send, also without TLS; `none`: only public addresses over TLS.',
     parse: cidrList,
   },
   {
@@ -209,6 +209,18 @@ export const SETTINGS = [
     fallback: 'none',
     help: 'JSON: the same for servers of Weights & Biases.',
     parse: trackerServers,
+  },
+  {
+    key: 'grader_credentials',
+    fallback: 'none',
+    help: 'JSON: the same for OpenAI-compatible servers that [graders](graders.md#score_model) may name. The URL ends before `/chat/completions`.',
+    parse: trackerServers,
+  },
+  {
+    key: 'grader_python',
+    fallback: 'python3',
+    help: 'Python 3.9 or later that runs `python` [graders](graders.md#python). Sources can import what is installed for it.',
+    parse: nonEmpty,
   },
   {
     key: 'dataset_buckets',

@@ -1,6 +1,6 @@
 /**
- * Parser of `ZEROFLEET_MLFLOW_CREDENTIALS` and `ZEROFLEET_WANDB_CREDENTIALS`: servers that jobs name, with their
- * credentials.
+ * Parser of `ZEROFLEET_MLFLOW_CREDENTIALS`, `ZEROFLEET_WANDB_CREDENTIALS` and `ZEROFLEET_GRADER_CREDENTIALS`: servers
+ * that jobs and graders name, with their credentials.
  */
 import { Check, type Static, Type } from '../schema.js';
 
@@ -10,7 +10,7 @@ const text = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x20-\\x7
 const TrackerServer = Type.Object(
   {
     url: Type.String({ pattern: '^https?://[^?#@\\s]+$' }),
-    /** Bearer token of MLflow; API key of W&B. */
+    /** Bearer token of MLflow; API key of W&B and of a model server. */
     token: Type.Optional(text),
     /** Name and password of HTTP's basic authentication, instead of a token. */
     username: Type.Optional(text),

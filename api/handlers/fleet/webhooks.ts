@@ -4,15 +4,15 @@ import {
   type WebhookWithSecret,
   ZerofleetError,
 } from '../../../contracts/index.js';
+import type { AddressPolicy } from '../../../platform/outgoing/addresses.js';
+import { newSecret } from '../../../platform/outgoing/signature.js';
 import { newUlid } from '../../../platform/random.js';
 import type { WebhookSecret } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
-import type { AddressPolicy } from '../../webhooks/addresses.js';
 import { pingOf } from '../../webhooks/messages.js';
-import { newSecret } from '../../webhooks/signature.js';
 import type { OperationHandler } from '../types.js';
 
 const DEFAULT_OVERLAP_SECONDS = 86_400;

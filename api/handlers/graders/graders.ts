@@ -1,24 +1,14 @@
 import type { Grader } from '../../../contracts/index.js';
-import type { Graders } from '../../../graders/grader.js';
-import { invalidDocument } from '../../jobs/check-spec.js';
+import { checkGrader, gradeAnswer } from '../../graders/grade.js';
 import type { OperationHandler } from '../types.js';
 
-export const runGrader: OperationHandler<'runGrader'> = async (request) => {
+export const runGrader: OperationHandler<'runGrader'> = (request, reply) => {
   const { grader, output_text, item = {} } = request.body;
-  const { graders } = request.server.services;
-  await requireValid(graders, grader as Grader);
-  return graders.grade(grader as Grader, { item, sample: { output_text } });
+  return gradeAnswer({ request, reply }, grader as Grader, { item, sample: { output_text } });
 };
 
-export const validateGrader: OperationHandler<'validateGrader'> = async (request) => {
+export const validateGrader: OperationHandler<'validateGrader'> = async (request, reply) => {
   const { grader } = request.body;
-  await requireValid(request.server.services.graders, grader as Grader);
+  await checkGrader({ request, reply }, grader as Grader);
   return { grader };
 };
-
-/** @throws ZerofleetError `validation_failed` */
-async function requireValid(graders: Graders, grader: Grader): Promise<void> {
-  const errors = await graders.problems(grader);
-  if (errors.length > 0)
-    throw invalidDocument(errors.map((error) => ({ ...error, pointer: `/grader${error.pointer}` })));
-}

@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../../contracts/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
+import { AddressPolicy } from '../../../platform/outgoing/addresses.js';
 import { startWebhookRelay, type WebhookOutboxEntry } from '../../../state/index.js';
 import { startTestStack } from '../../testing/stack.js';
-import { AddressPolicy } from '../addresses.js';
 import { WebhookSender, type WebhookSenderOptions } from '../sender.js';
 import { startReceiver } from './receiver.js';
 

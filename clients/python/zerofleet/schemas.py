@@ -2849,7 +2849,7 @@ class GradeError(TypedDict):
     """Failure of a grader."""
     grader: str
     """Name of the grader, or of the part in the formula."""
-    code: Literal["template_variable_missing", "template_text_too_long", "sample_not_json", "formula_not_finite", "texts_too_complex", "model_unavailable", "model_refused", "model_answer_invalid", "python_unavailable", "python_source_invalid", "python_failed", "python_forbidden", "python_result_invalid", "python_time_limit", "python_memory_limit", "python_output_limit", "python_died", "webhook_unavailable", "webhook_refused", "webhook_answer_invalid", "time_limit"]
+    code: Literal["template_variable_missing", "template_text_too_long", "sample_not_json", "formula_not_finite", "texts_too_complex", "model_unavailable", "model_refused", "model_answer_invalid", "python_unavailable", "python_source_invalid", "python_failed", "python_forbidden", "python_result_invalid", "python_time_limit", "python_memory_limit", "python_output_limit", "python_died", "webhook_unavailable", "webhook_refused", "webhook_answer_invalid"]
     """Stable code of the failure."""
     message: str
     """Description of the failure, for users."""

@@ -17,7 +17,7 @@ ZF_ALL_ISAS=1 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
 mkdir -p "$app/clients/console" && cp -r clients/console/build "$app/clients/console/build"
-cp --parents state/*/commands/*.lua native/third_party/xxhash/LICENSE "$app"
+cp --parents state/*/commands/*.lua graders/python/*.py native/third_party/xxhash/LICENSE "$app"
 cp native/build/zerofleet.node "$app/native/build"
 # Without source maps.
 (cd dist && find . -name '*.js' -print0 | xargs -0 cp --parents -t "$(mkdir -p "$app/dist" && realpath "$app/dist")")

@@ -1,0 +1,24 @@
+import { GraderRuntime } from '../../graders/runtime.js';
+import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
+import { resolveByDns } from '../../platform/outgoing/post.js';
+import { usableCores } from '../../platform/process/usable-cores.js';
+
+const SECOND = 1000;
+const MIB = 1024 ** 2;
+
+/** Processes and threads of the graders of all projects, with the limits of a request. */
+export function createRuntime(program: string, policy: AddressPolicy): GraderRuntime {
+  return new GraderRuntime({
+    python: {
+      program,
+      processes: Math.max(2, usableCores()),
+      limits: { seconds: 30, cpu_seconds: 10, memory_bytes: 1024 * MIB, bytes: 4 * MIB },
+    },
+    asking: {
+      policy,
+      resolve: resolveByDns,
+      timeout_ms: 30 * SECOND,
+      retry_delays_ms: [SECOND, 4 * SECOND],
+    },
+  });
+}

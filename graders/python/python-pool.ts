@@ -1,0 +1,107 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { GradedItem } from '../grader.js';
+import { Slots } from '../slots.js';
+import { type PythonLimits, PythonProcess } from './python-process.js';
+
+export interface PythonPoolOptions {
+  /** Name or path of Python. */
+  program: string;
+  /** Maximum of processes. */
+  processes: number;
+  limits: PythonLimits;
+}
+
+/** Idle time after which a process ends. */
+const IDLE_MS = 30_000;
+
+interface Idle {
+  process: PythonProcess;
+  source: string;
+  timer: NodeJS.Timeout;
+}
+
+/** Processes of Python, each of which has one source. An idle one is kept for further answers. */
+export class PythonPool {
+  private readonly slots: Slots;
+  private readonly busy = new Set<PythonProcess>();
+  /** The longest idle one first. */
+  private readonly idle: Idle[] = [];
+  private readonly closing = new AbortController();
+
+  constructor(private readonly options: PythonPoolOptions) {
+    this.slots = new Slots(options.processes);
+  }
+
+  /** @throws GraderFault; the signal's reason; ZerofleetError `shutting_down` */
+  grade(source: string, graded: GradedItem, signal: AbortSignal): Promise<number> {
+    return this.withProcess(source, signal, (process) => process.grade(graded));
+  }
+
+  /** Compiles a source. @throws as grade() */
+  check(source: string, signal: AbortSignal): Promise<void> {
+    return this.withProcess(source, signal, async () => undefined);
+  }
+
+  /** Ends all processes. Idempotent. */
+  async close(): Promise<void> {
+    this.closing.abort(new ZerofleetError('shutting_down', 'the graders end because the process does'));
+    const all = [...this.busy, ...this.idle.splice(0).map((entry) => this.released(entry))];
+    await Promise.all(all.map((process) => process.end()));
+  }
+
+  private withProcess<T>(
+    source: string,
+    given: AbortSignal,
+    task: (process: PythonProcess) => Promise<T>,
+  ): Promise<T> {
+    const signal = AbortSignal.any([given, this.closing.signal]);
+    return this.slots.run(signal, async () => {
+      const kept = this.takeIdle(source);
+      const process = kept ?? (await this.create());
+      const leave = () => void process.end();
+      this.busy.add(process);
+      signal.addEventListener('abort', leave, { once: true });
+      try {
+        signal.throwIfAborted();
+        if (kept === null) await process.start(source);
+        return await task(process);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw error;
+      } finally {
+        signal.removeEventListener('abort', leave);
+        this.busy.delete(process);
+        await this.giveBack(process, source);
+      }
+    });
+  }
+
+  private takeIdle(source: string): PythonProcess | null {
+    const index = this.idle.findLastIndex((entry) => entry.source === source);
+    const [entry] = index === -1 ? [] : this.idle.splice(index, 1);
+    return entry === undefined ? null : this.released(entry);
+  }
+
+  /** Starts a process, and ends the longest idle one if there would be too many. */
+  private async create(): Promise<PythonProcess> {
+    const { program, processes, limits } = this.options;
+    const oldest = this.busy.size + this.idle.length >= processes ? this.idle.shift() : undefined;
+    if (oldest !== undefined) await this.released(oldest).end();
+    return new PythonProcess(program, limits);
+  }
+
+  private async giveBack(process: PythonProcess, source: string): Promise<void> {
+    if (!process.isOpen || this.closing.signal.aborted) return process.end();
+    const timer = setTimeout(() => {
+      this.idle.splice(this.idle.indexOf(entry), 1);
+      void process.end();
+    }, IDLE_MS);
+    const entry: Idle = { process, source, timer };
+    this.idle.push(entry);
+  }
+
+  private released({ process, timer }: Idle): PythonProcess {
+    clearTimeout(timer);
+    return process;
+  }
+}

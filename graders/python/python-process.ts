@@ -1,0 +1,159 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { GradeError } from '../../contracts/index.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { Check, Type } from '../../platform/schema.js';
+import { type GradedItem, GraderFault } from '../grader.js';
+import { FrameReader, frameOf } from './frames.js';
+
+/** Limits of one grade. */
+export interface PythonLimits {
+  seconds: number;
+  cpu_seconds: number;
+  memory_bytes: number;
+  /** Output besides the result. */
+  bytes: number;
+}
+
+const Frame = new Check(
+  Type.Object({
+    score: Type.Optional(Type.Number()),
+    error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  }),
+);
+/** Time beyond a grade's own limit after which the process is killed. */
+const GRACE_SECONDS = 10;
+/** Time for the start of Python and the import of the source's modules. */
+const START_SECONDS = 60;
+
+/**
+ * A process that grades answers with one source, one at a time (serve.py). It has no environment variables of this
+ * process, and ends with it.
+ */
+export class PythonProcess {
+  /** True while it can take another answer. */
+  isOpen = true;
+  private readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  private readonly reader = new FrameReader();
+  private waiting: { resolve(text: string): void; reject(error: Error): void } | null = null;
+  private readonly ended: Promise<void>;
+
+  constructor(
+    program: string,
+    private readonly limits: PythonLimits,
+  ) {
+    this.child = spawn(program, ['-s', '-B', join(projectRoot(), 'graders', 'python', 'serve.py')], {
+      cwd: '/',
+      stdio: ['pipe', 'pipe', 'ignore'],
+      // Grades repeat with the same order of sets; libraries of linear algebra start no threads.
+      env: { PYTHONHASHSEED: '0', OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
+    });
+    this.ended = new Promise((resolve) => {
+      this.child.once('close', () => {
+        this.fail(new GraderFault('python_died', 'the process of the grader ended'));
+        resolve();
+      });
+      this.child.once('error', (error) => {
+        const message = `${program} cannot be started (${error.message}): install Python 3.9 or later, or set ZEROFLEET_GRADER_PYTHON`;
+        this.fail(new GraderFault('python_unavailable', message));
+        resolve();
+      });
+    });
+    this.child.stdin.on('error', () => undefined);
+    this.child.stdout.on('data', (piece: Buffer) => this.hear(piece));
+  }
+
+  /** Compiles the source. Called once, first. @throws GraderFault; the process is closed then */
+  async start(source: string): Promise<void> {
+    const seconds = START_SECONDS + 2 * this.limits.seconds;
+    try {
+      await this.ask({ source, limits: this.limits }, seconds, 'python_unavailable');
+    } catch (error) {
+      this.isOpen = false;
+      throw error;
+    }
+  }
+
+  /** @throws GraderFault */
+  async grade(graded: GradedItem): Promise<number> {
+    const { score } = await this.ask(graded, this.limits.seconds + GRACE_SECONDS, 'python_time_limit');
+    if (score === undefined) throw this.broken();
+    return score;
+  }
+
+  /** Kills the process and its grade. Idempotent. */
+  async end(): Promise<void> {
+    this.isOpen = false;
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  private async ask(request: object, seconds: number, late: GradeError['code']): Promise<{ score?: number }> {
+    const timer = setTimeout(() => {
+      this.fail(new GraderFault(late, `Python has not answered for ${seconds} s`));
+      this.child.kill('SIGKILL');
+    }, seconds * 1000);
+    try {
+      const text = await new Promise<string>((resolve, reject) => {
+        this.waiting = { resolve, reject };
+        this.child.stdin.write(frameOf(request));
+      });
+      return this.read(text);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private read(text: string): { score?: number } {
+    let frame: unknown;
+    try {
+      frame = JSON.parse(text);
+    } catch {
+      throw this.broken();
+    }
+    if (!Frame.fits(frame) || (frame.score !== undefined && !Number.isFinite(frame.score)))
+      throw this.broken();
+    if (frame.error === undefined) return frame;
+    const { code, message } = frame.error;
+    // Serve.py ends after these: a part of the answer may be unread.
+    if (code === 'python_time_limit') this.isOpen = false;
+    throw new GraderFault(CODES.find((known) => known === code) ?? 'python_failed', message);
+  }
+
+  /** The source wrote to the pipe of its result. */
+  private broken(): GraderFault {
+    return new GraderFault('python_result_invalid', 'the grader wrote something else than its result');
+  }
+
+  private hear(piece: Buffer): void {
+    try {
+      const text = this.reader.add(piece);
+      if (text === null) return;
+      this.waiting?.resolve(text);
+      this.waiting = null;
+    } catch {
+      this.fail(this.broken());
+      this.child.kill('SIGKILL');
+    }
+  }
+
+  private fail(error: GraderFault): void {
+    this.isOpen = false;
+    this.waiting?.reject(error);
+    this.waiting = null;
+  }
+}
+
+/** Codes that serve.py sends. */
+const CODES = [
+  'python_unavailable',
+  'python_source_invalid',
+  'python_failed',
+  'python_forbidden',
+  'python_result_invalid',
+  'python_time_limit',
+  'python_memory_limit',
+  'python_output_limit',
+  'python_died',
+] as const satisfies readonly GradeError['code'][];

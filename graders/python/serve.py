@@ -1,0 +1,253 @@
+"""Grades answers with one Python source, each in a forked child without network, files and processes.
+
+  python3 -s -B serve.py
+
+Frames on standard input and output are a length (4 bytes, big endian) and JSON. The first frame in has the source and
+the limits; the first frame out is {} or an error. Each later frame in is an answer, and gets one frame out: a score or
+an error. After a grade that took too long the process ends.
+
+The process itself never compiles or runs the source and never reads an answer. So no grade can change or see another.
+"""
+import ast
+import gc
+import importlib
+import json
+import marshal
+import math
+import numbers
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+import confine
+
+# Modules of Python's library that sources import most.
+import collections, datetime, decimal, difflib, fractions, functools, itertools, random, re, statistics, string, unicodedata  # noqa: E401,F401
+
+MAX_MESSAGE = 2000
+MAX_MODULES = 50
+
+
+def read_exactly(count):
+    """Reads bytes from standard input; fewer at its end."""
+    pieces = []
+    while count > 0:
+        piece = os.read(0, min(count, 1 << 20))
+        if not piece:
+            break
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def read_length():
+    """Returns the length of the next frame; None at the end of standard input."""
+    head = read_exactly(4)
+    return struct.unpack(">I", head)[0] if len(head) == 4 else None
+
+
+def write_all(descriptor, content):
+    while content:
+        content = content[os.write(descriptor, content):]
+
+
+def encoded(value):
+    return json.dumps(value).encode()
+
+
+def failure(code, message):
+    return {"error": {"code": code, "message": message[:MAX_MESSAGE]}}
+
+
+def described(error):
+    """Describes an exception of the source, with the last of its lines that took part."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<grader>":
+            place = f"line {trace.tb_lineno}: "
+        trace = trace.tb_next
+    if isinstance(error, MemoryError):
+        return failure("python_memory_limit", f"{place}the grade needs more memory than it may have")
+    if isinstance(error, PermissionError):
+        return failure("python_forbidden", f"{place}{error}; a grader has no files, no network and no processes")
+    return failure("python_failed", f"{place}{type(error).__name__}: {error}")
+
+
+def score(code, given):
+    """Runs the source on an answer. Returns the frame."""
+    module = {"__name__": "grader", "__builtins__": __builtins__}
+    random.seed(0)  # grades repeat
+    try:
+        exec(marshal.loads(code), module)
+        grade = module.get("grade")
+        if not callable(grade):
+            return failure("python_source_invalid", "the source has no function grade(sample, item)")
+        value = grade(given["sample"], given["item"])
+        if not isinstance(value, numbers.Real):
+            return failure("python_result_invalid", f"grade() returned {type(value).__name__} instead of a number")
+        value = float(value)
+    except BaseException as error:  # SystemExit, too
+        return described(error)
+    if not math.isfinite(value):
+        return failure("python_result_invalid", f"grade() returned {value}, which is not finite")
+    return {"score": value}
+
+
+def compiled(source):
+    """Compiles a source. Returns the names of the modules that it imports, a line end, and its code; or an error."""
+    try:
+        tree = ast.parse(source, "<grader>")
+        code = compile(tree, "<grader>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}: " if getattr(error, "lineno", None) else ""
+        message = getattr(error, "msg", None) or error or type(error).__name__
+        return encoded(failure("python_source_invalid", f"{line}{message}"))
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.append(node.module)
+    return b" ".join(name.encode() for name in names[:MAX_MODULES]) + b"\n" + marshal.dumps(code)
+
+
+def probed():
+    """Tries what a grade must not do. Returns what succeeded, or nothing."""
+    attempts = {
+        "network": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+        "sockets of files": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+        "processes of others": lambda: os.open("/proc/1/environ", os.O_RDONLY),
+        "files": lambda: os.open("/etc", os.O_RDONLY),
+        "writing": lambda: os.open(f"/tmp/zerofleet-{os.getpid()}", os.O_WRONLY | os.O_CREAT, 0o600),
+        "processes": os.fork,
+        "signals": lambda: os.kill(os.getppid(), 0),
+    }
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+        except PermissionError:
+            continue
+        return name.encode()
+    return b""
+
+
+class Server:
+    def __init__(self, limits):
+        self.limits = limits
+        self.program = confine.allowing(confine.COMPUTING)
+        self.code = b""
+
+    def prepare(self, source):
+        """Compiles the source in a child, and imports its modules. Returns the first frame."""
+        reached, failed, _ = self.in_child(probed)
+        if failed is not None or reached:
+            raise confine.Unavailable(f"the sandbox leaks: {reached.decode() or failed}")
+        content, failed, _ = self.in_child(lambda: compiled(source))
+        if failed is not None:
+            return failed
+        if content.startswith(b"{"):
+            return json.loads(content)
+        names, _, self.code = content.partition(b"\n")
+        for name in names.decode().split():
+            try:
+                importlib.import_module(name)
+            except BaseException:
+                pass  # the grade meets the same error
+        return {}
+
+    def serve(self):
+        gc.collect()
+        gc.freeze()
+        is_late = False
+        while not is_late and (length := read_length()) is not None:
+            given = []
+            read = lambda: given.append(json.loads(read_exactly(length)))
+            content, failed, is_late = self.in_child(lambda: encoded(score(self.code, given[0])), read)
+            frame = content if failed is None else encoded(failed)
+            frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
+            write_all(1, struct.pack(">I", len(frame)) + frame)
+
+    def in_child(self, task, read=lambda: None):
+        """Runs a task in a restricted child. Returns what it wrote, the failure, and whether it took too long."""
+        reading, writing = os.pipe()
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            self.live(parent, writing, read, task)
+        os.close(writing)
+        content, failed = self.listen(reading)
+        os.close(reading)
+        if failed is not None:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if failed is None and status != 0:
+            failed = self.death(status)
+        return content, failed, failed is not None and failed["error"]["code"] == "python_time_limit"
+
+    def listen(self, reading):
+        """Reads until the child closes its end, within the limits of time and bytes."""
+        deadline = time.monotonic() + self.limits["seconds"]
+        content = b""
+        while len(content) <= self.limits["bytes"]:
+            ready, _, _ = select.select([reading], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                return b"", failure("python_time_limit", f"the grade took more than {self.limits['seconds']} s")
+            piece = os.read(reading, 1 << 16)
+            if not piece:
+                return content, None
+            content += piece
+        return b"", failure("python_output_limit", f"the grade wrote more than {self.limits['bytes']} bytes")
+
+    def death(self, status):
+        if not os.WIFSIGNALED(status):
+            code = os.WEXITSTATUS(status)
+            return failure("python_died", f"the source ended its process with exit code {code}")
+        name = signal.Signals(os.WTERMSIG(status)).name
+        if name in ("SIGXCPU", "SIGKILL"):
+            seconds = self.limits["cpu_seconds"]
+            return failure("python_time_limit", f"the grade took more than {seconds} s of processor time")
+        return failure("python_died", f"the source ended its process by {name}")
+
+    def live(self, parent, writing, read, task):
+        """Life of a child; never returns."""
+        status = 1
+        try:
+            confine.end_with(parent, signal.SIGKILL)
+            cpu, memory = self.limits["cpu_seconds"], self.limits["memory_bytes"]
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+            for name, limit in (("AS", memory), ("FSIZE", 0), ("NOFILE", 64), ("CORE", 0), ("NPROC", 0)):
+                resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+            read()
+            os.dup2(2, 0)
+            os.dup2(2, 1)
+            confine.restrict_calls(self.program)
+            write_all(writing, task())
+            status = 0
+        finally:
+            os._exit(status)
+
+
+def main():
+    confine.end_with(os.getppid(), signal.SIGKILL)
+    given = json.loads(read_exactly(read_length() or 0))
+    sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]
+    server = None
+    try:
+        confine.restrict_files()
+        confine.restrict_calls(confine.allowing(confine.SERVING))
+        server = Server(given["limits"])
+        first = server.prepare(given["source"])
+    except confine.Unavailable as error:
+        first = failure("python_unavailable", str(error))
+    frame = encoded(first)
+    write_all(1, struct.pack(">I", len(frame)) + frame)
+    if not first:
+        server.serve()
+
+
+main()
