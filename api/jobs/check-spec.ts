@@ -121,12 +121,30 @@ function bytesOf(objects: readonly (RequiredObject | null)[]): number | null {
   );
 }
 
+/** A worker asks servers, not the models that other workers answer for. */
+function unreachable(grader: Grader): FieldError[] {
+  const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
+  return parts.flatMap(([name, part]) =>
+    part.type === 'score_model' && part.server === undefined
+      ? [
+          {
+            pointer: `${name === '' ? '' : `/graders/${name}`}/server`,
+            code: 'missing_field' as const,
+            message:
+              'graders of jobs ask models of servers: set server to one that the operator has configured',
+          },
+        ]
+      : [],
+  );
+}
+
 async function badGraders(
   objective: NonNullable<JobSpec['train']>['objective'],
   find: SpecLookups,
 ): Promise<FieldError[]> {
   if (objective?.type !== 'grpo' || objective.grader === undefined) return [];
-  const errors = (await find.grader?.(objective.grader as Grader)) ?? [];
+  const grader = objective.grader as Grader;
+  const errors = [...((await find.grader?.(grader)) ?? []), ...unreachable(grader)];
   return errors.map((error) => ({ ...error, pointer: `/train/objective/grader${error.pointer}` }));
 }
 

@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import type { Graders } from '../../graders/grader.js';
-import { createGraders } from '../../graders/graders.js';
 import { type Config, GRACE_PERIOD, SLURM_ALLOCATION } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
@@ -23,6 +21,7 @@ import { GracePeriod } from './preemption/grace-period.js';
 import { machineId, machineTopology, reportDrained } from './preemption/machine.js';
 import { SlurmAllocation } from './preemption/slurm-allocation.js';
 import type { PreemptionSource } from './preemption/source.js';
+import { openGraders } from './project-graders.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -75,7 +74,8 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const opened: { close(): Promise<void> }[] = [store, objects];
+  const graders = openGraders(config, store);
+  const opened: { close(): Promise<void> }[] = [graders, store, objects];
   const closeOpened = async () => {
     for (const part of opened) await part.close();
   };
@@ -90,6 +90,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     store,
     objects,
     ...parts,
+    graders,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     processes,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
@@ -164,7 +165,6 @@ interface Servers {
   machine: string | null;
   topology: string[];
   sessions: Sessions | null;
-  graders: Graders;
   metrics_url: string | null;
 }
 
@@ -176,8 +176,6 @@ async function openServers(
 ): Promise<Servers> {
   const sessions = await openSessions(config, objectStoreUrl, { retry: timing.storage, metrics, log });
   if (sessions) opened.unshift(sessions);
-  const graders = createGraders();
-  opened.unshift(graders);
   const machine = await machineId(config);
   const topology = await machineTopology(config);
   const { host, metrics_port: port } = config;
@@ -191,7 +189,6 @@ async function openServers(
     machine,
     topology,
     sessions,
-    graders,
     metrics_url: metricsServer && `${metricsServer.url}/metrics`,
   };
 }

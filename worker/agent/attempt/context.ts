@@ -6,7 +6,6 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../../contracts/rank-protocol.js';
-import type { Graders } from '../../../graders/grader.js';
 import { isTrainable } from '../../../job-document/index.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
@@ -26,6 +25,7 @@ import type {
   PoolSlots,
   SampleRequests,
   SessionCalls,
+  Webhooks,
   WorkerSlots,
   WorldRendezvous,
 } from '../../../state/index.js';
@@ -39,6 +39,7 @@ import type { Lease } from '../lease/lease.js';
 import type { LinkServer } from '../link/link-server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Drain } from '../preemption/drain.js';
+import type { ProjectGraders } from '../project-graders.js';
 import type { LogReporter } from '../reporting/log-reporter.js';
 import type { ProgressReporter } from '../reporting/progress-reporter.js';
 import type { Resizer } from './resizer.js';
@@ -58,6 +59,7 @@ export type WorkerStore = JobAttempts &
   SessionCalls &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<ModelRecords, 'getModel'> &
+  Pick<Webhooks, 'webhookTarget'> &
   Pick<JobStore, 'now'>;
 
 /** Dependencies that all attempts of one agent share. */
@@ -69,7 +71,7 @@ export interface AgentDeps {
   /** Source of credentials for child processes; null if they use this agent's. */
   sessions: Sessions | null;
   processes: ChildProcesses;
-  graders: Graders;
+  graders: ProjectGraders;
   /** Absolute path; prepared data by the digest of its sources. */
   cache_dir: string;
   /** Maximum size of the cache, used and unused entries together. */

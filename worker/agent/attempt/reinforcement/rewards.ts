@@ -67,7 +67,7 @@ export function samplesIn(result: CallResult, number: number): SampledRow[] {
 
 interface Graded {
   settings: Reinforcement;
-  graders: Graders;
+  graders: Pick<Graders, 'grade'>;
   signal: AbortSignal;
 }
 

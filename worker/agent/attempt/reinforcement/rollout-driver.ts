@@ -187,7 +187,7 @@ export class RolloutDriver implements CallWriter {
     const texts = (await source?.samples(drawn)) ?? [];
     const groups = await grade(prompts, texts, {
       settings,
-      graders: deps.graders,
+      graders: deps.graders.of(job.spec.project),
       signal: this.closed.signal,
     });
     const step = rollout * settings.num_iterations + 1;

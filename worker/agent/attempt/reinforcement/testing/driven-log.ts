@@ -97,7 +97,8 @@ export class DrivenLog {
   /** Starts a driver. Resolves when it has ended the log, or rejects with its error. */
   drive(): { driver: RolloutDriver; ended: Promise<void> } {
     const timing = { storage: ONCE };
-    const graders = { grade: (_: Grader, graded: GradedItem) => this.grade(graded) };
+    const grade = (_: Grader, graded: GradedItem) => this.grade(graded);
+    const graders = { of: () => ({ grade }) };
     const store = { getDataset: async () => this.dataset };
     const ctx = {
       deps: { objects: this.objects, graders, timing, store },
