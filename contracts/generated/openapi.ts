@@ -3902,6 +3902,7 @@ export interface components {
             top_k?: number;
             /** @description `grpo`: optimizer steps with the same samples; 1 by default. */
             num_iterations?: number;
+            /** @description `grpo`: loss of a token; `ppo` by default. */
             loss?: components["schemas"]["PolicyLoss"];
             /**
              * @description `grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens of each sample, then

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
 import { advantagesOf, deviationOf, meanOf, rewardedSamples, rowsOf, tokenFactors } from './advantages.js';
 
 type Settings = Parameters<typeof rowsOf>[1];
@@ -23,7 +22,7 @@ interface Golden {
 }
 
 const golden: Golden = JSON.parse(
-  readFileSync(join(projectRoot(), 'job-document/reinforcement/golden/advantages.json'), 'utf8'),
+  readFileSync(join(process.cwd(), 'job-document/reinforcement/golden/advantages.json'), 'utf8'),
 );
 /** TRL computes advantages in fp32. */
 const FP32 = 1e-5;

@@ -2,7 +2,7 @@ import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } fr
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import { type Preferences, preferencesOf, reinforcementOf, type Unit, unitOf } from '../objective.js';
-import { checkReinforcement, resolveReinforcement } from './reinforcement.js';
+import { checkReinforcement, resolveReinforcement } from '../reinforcement/settings.js';
 import { type DataSources, datasetPointersOf } from './tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;

@@ -4,7 +4,7 @@ import { gradersOf } from '../../graders/graders.js';
 import { askServer } from '../../graders/model-servers.js';
 import type { Config } from '../../platform/config/config.js';
 import { AddressPolicy } from '../../platform/outgoing/addresses.js';
-import type { WorkerStore } from './attempt/context.js';
+import type { Webhooks } from '../../state/index.js';
 
 /** Graders of jobs, by project. */
 export interface ProjectGraders {
@@ -19,7 +19,7 @@ export function openGraders(
     grader_python,
     grader_credentials: servers,
   }: Pick<Config, 'webhook_allow' | 'grader_python' | 'grader_credentials'>,
-  store: Pick<WorkerStore, 'webhookTarget'>,
+  store: Pick<Webhooks, 'webhookTarget'>,
 ): ProjectGraders {
   const runtime = createRuntime(grader_python, new AddressPolicy(webhook_allow));
   const of = (project: string) =>

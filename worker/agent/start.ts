@@ -80,12 +80,11 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     for (const part of opened) await part.close();
   };
   const metrics = new AgentMetrics({ pool: config.pool, slots });
-  const { metrics_url: metricsUrl, ...parts } = await openServers(metrics, options, opened).catch(
-    async (error: unknown) => {
-      await closeOpened();
+  const fail = (error: unknown) =>
+    closeOpened().then(() => {
       throw error;
-    },
-  );
+    });
+  const { metrics_url: metricsUrl, ...parts } = await openServers(metrics, options, opened).catch(fail);
   const agent = new Agent({
     store,
     objects,

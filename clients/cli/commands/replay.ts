@@ -4,8 +4,8 @@ import type { Call, CallResult, Job, JobSpec, StoredCall } from '../../../contra
 import { reinforcementOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { NamedArgument } from '../names.js';
+import { RewardCheck } from '../reward-check.js';
 import { count } from './arguments.js';
-import { RewardCheck } from './reward-check.js';
 
 interface ReplayOptions {
   ranks?: number;

@@ -1466,6 +1466,7 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
     loss_type: Literal["grpo", "dapo", "dr_grpo"]
     """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
     of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their
@@ -1720,6 +1721,7 @@ class ResolvedPreferences(_ResolvedPreferencesRequired, total=False):
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
     loss_type: Literal["grpo", "dapo", "dr_grpo"]
     """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
     of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their
@@ -1751,6 +1753,7 @@ class _ResolvedReinforcementRequired(TypedDict):
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
     loss_type: Literal["grpo", "dapo", "dr_grpo"]
     """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
     of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their

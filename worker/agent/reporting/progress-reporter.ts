@@ -44,6 +44,7 @@ export class ProgressReporter {
     });
   }
 
+  /** @param reinforcement metrics of the samples of the step; null without any */
   stepped(
     message: SteppedMessage,
     {
@@ -51,14 +52,12 @@ export class ProgressReporter {
       memory_bytes,
       system,
       total_steps,
-      reinforcement,
     }: StepUse & {
       world_size: number;
-      /** Metrics of the samples of the step; null without any. */
-      reinforcement?: Record<string, number> | null;
       /** Null for a session. */
       total_steps: number | null;
     },
+    reinforcement: Record<string, number> | null = null,
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();

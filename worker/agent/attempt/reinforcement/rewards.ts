@@ -22,7 +22,7 @@ import { getIfExists } from '../../../../platform/object-store/common/get-if-exi
 import type { ObjectStore } from '../../../../platform/object-store/common/port.js';
 import type { LinePrompt, SampleText } from './sample-texts.js';
 
-export interface StoredRollout {
+interface StoredRollout {
   rollout: Rollout;
   bytes: number;
 }

@@ -1,13 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Job, StoredCall } from '../../../contracts/index.js';
-import {
-  placeOf,
-  type RolloutPlan,
-  rewardedSamples,
-  rolloutPlan,
-  rowsOf,
-} from '../../../job-document/index.js';
-import type { Zerofleet } from '../../typescript/index.js';
+import type { Job, StoredCall } from '../../contracts/index.js';
+import { placeOf, type RolloutPlan, rewardedSamples, rolloutPlan, rowsOf } from '../../job-document/index.js';
+import type { Zerofleet } from '../typescript/index.js';
 
 type Rows = ReturnType<typeof rowsOf>;
 

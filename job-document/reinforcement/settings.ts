@@ -1,5 +1,5 @@
 import type { FieldError, Grader, JobSpec, PassLoss, ResolvedJobSpec } from '../../contracts/index.js';
-import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../calls/call-rules.js';
+import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../common/call-limits.js';
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import type { Reinforcement } from '../objective.js';
