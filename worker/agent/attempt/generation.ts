@@ -189,12 +189,8 @@ export class Generation implements WorldListener {
 
   onStepped(message: SteppedMessage, use: StepUse): void {
     const { world_size, job, reporter } = this.ctx;
-    const { steps: totalSteps = null } = job.spec.train;
-    reporter.stepped(
-      message,
-      { world_size, ...use, total_steps: totalSteps },
-      this.steps.metricsOf(message.step),
-    );
+    const samples = this.steps.metricsOf(message.step);
+    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps ?? null }, samples);
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));

@@ -85,9 +85,9 @@ export class RolloutDriver implements CallWriter {
   /** Idempotent. */
   async close(): Promise<void> {
     this.closed.abort();
-    await this.running;
     const source = await this.source?.catch(() => null);
     await source?.close();
+    await this.running;
   }
 
   private async run(): Promise<void> {
