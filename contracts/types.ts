@@ -29,7 +29,7 @@ export type SingleGrader =
   | ScoreModelGrader
   | PythonGrader
   | WebhookGrader;
-export type MultiGrader = Omit<Schemas['MultiGrader'], 'graders'> & { graders: Record<string, SingleGrader> };
+type MultiGrader = Omit<Schemas['MultiGrader'], 'graders'> & { graders: Record<string, SingleGrader> };
 /** A grader that fits the schema `Grader`. */
 export type Grader = SingleGrader | MultiGrader;
 export type Grade = Schemas['Grade'];

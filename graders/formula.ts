@@ -10,7 +10,7 @@
 
 type Values = Readonly<Record<string, number>>;
 /** Computes the formula's value from scores by name. */
-export type Formula = (values: Values) => number;
+type Formula = (values: Values) => number;
 
 /** A formula that cannot be read. */
 export class FormulaFault extends Error {}

@@ -3,6 +3,8 @@ import type {
   AuditEntry,
   DataPreview,
   Estimate,
+  Grade,
+  Grader,
   Health,
   JobSpec,
   Me,
@@ -67,6 +69,17 @@ export class Zerofleet {
   previewData(spec: JobSpec, texts?: number, options: { signal?: AbortSignal } = {}): Promise<DataPreview> {
     const body = { spec, ...(texts !== undefined && { texts }) };
     return bodyOf('preview of data', this.http.POST('/v1/data-preview', { body, ...options }));
+  }
+
+  /** Grades an answer. @param item fields of the line of data */
+  grade(grader: Grader, outputText: string, item: Record<string, unknown> = {}): Promise<Grade> {
+    const body = { grader, output_text: outputText, item };
+    return bodyOf('grade', this.http.POST('/v1/graders/run', { body }));
+  }
+
+  /** Checks a grader. @throws ApiError `validation_failed` */
+  async checkGrader(grader: Grader): Promise<void> {
+    await bodyOf('check of a grader', this.http.POST('/v1/graders/validate', { body: { grader } }));
   }
 
   /** Properties of this client's key and its project, or of its share. */

@@ -5424,7 +5424,9 @@ export interface components {
              * @description Fields of the line of data.
              * @default {}
              */
-            item?: Record<string, never>;
+            item?: {
+                [key: string]: unknown;
+            };
         };
         /** @description Failure of a grader. */
         GradeError: {
@@ -5470,7 +5472,18 @@ export interface components {
         GraderValidateRequest: {
             grader: components["schemas"]["Grader"];
         };
-        /** @description A grader without problems. */
+        /**
+         * @description A grader without problems.
+         * @example {
+         *       "grader": {
+         *         "type": "string_check",
+         *         "name": "exact",
+         *         "input": "{{sample.output_text}}",
+         *         "reference": "{{item.answer}}",
+         *         "operation": "eq"
+         *       }
+         *     }
+         */
         CheckedGrader: {
             grader: components["schemas"]["Grader"];
         };

@@ -107,7 +107,7 @@ def restrict_files():
     handled = ctypes.c_uint64(ALL_RIGHTS)
     ruleset = require(
         LIBC.syscall(LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), ctypes.c_uint32(0)),
-        "Landlock (Linux 5.13 or later with landlock among its security modules)",
+        "Landlock",
     )
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix}
     places = {*sys.path, *(os.path.join(prefix, "lib") for prefix in prefixes)}

@@ -16,7 +16,7 @@ export class FrameReader {
   private pieces: Buffer[] = [];
   private bytes = 0;
 
-  /** Returns the text of the next frame if it is complete; null otherwise. @throws Error for a frame that is too long */
+  /** Returns the text of the next frame; null while it is incomplete. @throws Error for a frame that is too long */
   add(piece: Buffer): string | null {
     this.pieces.push(piece);
     this.bytes += piece.length;

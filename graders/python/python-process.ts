@@ -28,8 +28,8 @@ const GRACE_SECONDS = 10;
 const START_SECONDS = 60;
 
 /**
- * A process that grades answers with one source, one at a time (serve.py). It has no environment variables of this
- * process, and ends with it.
+ * A process that grades answers with one source, one at a time (serve.py). A grade has no environment variables,
+ * and the process ends with this one.
  */
 export class PythonProcess {
   /** True while it can take another answer. */
@@ -47,7 +47,12 @@ export class PythonProcess {
       cwd: '/',
       stdio: ['pipe', 'pipe', 'ignore'],
       // Grades repeat with the same order of sets; libraries of linear algebra start no threads.
-      env: { PYTHONHASHSEED: '0', OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
+      env: {
+        PATH: process.env.PATH,
+        PYTHONHASHSEED: '0',
+        OPENBLAS_NUM_THREADS: '1',
+        OMP_NUM_THREADS: '1',
+      },
     });
     this.ended = new Promise((resolve) => {
       this.child.once('close', () => {

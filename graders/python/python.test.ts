@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testGraders } from '../testing/graders.js';
@@ -179,6 +179,39 @@ t.test('without Python the grade says what to do', async (t) => {
     reward: 0,
     errors: [{ code: 'python_unavailable', message: /install Python/ }],
   });
+});
+
+/** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
+function pythonWithout(t: Test, call: number): string {
+  const program = join(t.testdir({}), 'python');
+  const lines = [
+    '#!/usr/bin/env python3',
+    'import os, sys',
+    'sys.dont_write_bytecode = True',
+    `sys.path.insert(0, ${JSON.stringify(join(projectRoot(), 'graders/python'))})`,
+    'import confine',
+    'confine.prctl(confine.PR_SET_NO_NEW_PRIVS, 1)',
+    `steps = [(0x20, 0, 0, 0), (0x15, 0, 1, ${call}), (6, 0, 0, 0x00050026), (6, 0, 0, 0x7FFF0000)]`,
+    'instructions = (confine.Instruction * 4)(*(confine.Instruction(*step) for step in steps))',
+    'confine.restrict_calls(confine.Program(4, instructions))',
+    'os.execv(sys.executable, ["python3", *sys.argv[1:]])',
+  ];
+  writeFileSync(program, `${lines.join('\n')}\n`, { mode: 0o755 });
+  return program;
+}
+
+t.test('no source runs where a layer of the sandbox is missing', async (t) => {
+  for (const call of [444, 445, 446]) {
+    const graders = testGraders(t, { python: { program: pythonWithout(t, call) } });
+    t.match(
+      await graders.grade(body('return 1'), graded),
+      {
+        reward: 0,
+        errors: [{ code: 'python_unavailable', message: /Landlock is refused.*need Linux 5.13/ }],
+      },
+      String(call),
+    );
+  }
 });
 
 t.test('numbers of system calls are those of the kernel', { skip: !existsSync(X86) && 'no headers' }, (t) => {

@@ -4,7 +4,6 @@ import { poolPolicies } from './autoscale-pools.js';
 import {
   apiKey,
   bucketList,
-  cidrList,
   currencyCode,
   integer,
   ipAddress,
@@ -20,8 +19,8 @@ import {
 } from './config-values.js';
 import { gpuEnv } from './gpu-env.js';
 import { OIDC_SETTINGS } from './oidc-settings.js';
+import { OUTSIDE_SETTINGS } from './outside-settings.js';
 import type { Setting } from './setting.js';
-import { trackerServers } from './tracker-servers.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -192,36 +191,7 @@ export const SETTINGS = [
     help: 'Maximum bytes of prepared data. Above it, the least recently used is removed, but none in use. After 30 days unused data is always removed.',
     parse: integer(0, Number.MAX_SAFE_INTEGER),
   },
-  {
-    key: 'webhook_allow',
-    fallback: 'none',
-    help: 'Private address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks, [integrations](integrations.md) and [graders](graders.md) may send, also without TLS; `none`: only public addresses over TLS.',
-    parse: cidrList,
-  },
-  {
-    key: 'mlflow_credentials',
-    fallback: 'none',
-    help: 'JSON: MLflow servers that jobs may name, each with URL and credentials ([integrations](integrations.md#servers-with-credentials)). Only the API uses them.',
-    parse: trackerServers,
-  },
-  {
-    key: 'wandb_credentials',
-    fallback: 'none',
-    help: 'JSON: the same for servers of Weights & Biases.',
-    parse: trackerServers,
-  },
-  {
-    key: 'grader_credentials',
-    fallback: 'none',
-    help: 'JSON: the same for OpenAI-compatible servers that [graders](graders.md#score_model) may name. The URL ends before `/chat/completions`.',
-    parse: trackerServers,
-  },
-  {
-    key: 'grader_python',
-    fallback: 'python3',
-    help: 'Python 3.9 or later that runs `python` [graders](graders.md#python). Sources can import what is installed for it.',
-    parse: nonEmpty,
-  },
+  ...OUTSIDE_SETTINGS,
   {
     key: 'dataset_buckets',
     fallback: 'none',

@@ -13,6 +13,16 @@ export async function jobMethods(t: Test, { store }: TestStack, client: Zeroflee
   t.match(await client.estimate(spec, [1, 2]), { device: 'cpu', data: [{}, {}] });
   t.match(await client.estimate(spec, undefined, 'cuda'), { device: 'cuda' });
   t.match(await client.previewData(spec, 1), { read: { texts: 1 }, texts: [{}] });
+  const exact = {
+    type: 'string_check' as const,
+    name: 'exact',
+    input: '{{sample.output_text}}',
+    reference: '{{item.a}}',
+    operation: 'eq' as const,
+  };
+  t.match(await client.grade(exact, '4', { a: '4' }), { reward: 1 });
+  await client.checkGrader(exact);
+  await t.rejects(client.checkGrader({ ...exact, input: '{{a}}' }), { code: 'validation_failed' });
   const [one, same] = await Promise.all(
     [1, 2].map(() => client.jobs.create(spec, { idempotencyKey: 'key-1' })),
   );

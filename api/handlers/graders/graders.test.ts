@@ -1,8 +1,24 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import type { Grade, Problem } from '../../../contracts/index.js';
+import type { Grade, Problem, SampleReply, SampleTask } from '../../../contracts/index.js';
 import { startTestStack } from '../../testing/stack.js';
+import { servedCheckpoint } from '../../testing/training.js';
 
-const stack = await startTestStack();
+const asked: SampleTask[] = [];
+/** The answer of the model. */
+let answer: SampleReply = { ok: false, error: { code: 'workers_lost', message: 'no worker is left' } };
+
+const stack = await startTestStack({
+  samples: {
+    sample: async (_, { request }) => {
+      asked.push(request);
+      return answer;
+    },
+  },
+  webhookAllow: ['127.0.0.0/8'],
+});
 t.teardown(() => stack.close());
 const post = (name: string, payload: object) =>
   stack.request({ method: 'POST', url: `/v1/graders/${name}`, payload });
@@ -51,16 +67,56 @@ t.test('grades at once are bounded for each project', async (t) => {
   t.same(statuses, [200, 200, 200, 200, 429, 429]);
 });
 
-t.test('a model without a worker is a failure of its grader', async (t) => {
+t.test('a checkpoint scores', async (t) => {
+  const { checkpoint } = await servedCheckpoint(stack);
   const grader = {
     type: 'score_model',
     name: 's',
-    model: 'mdl_unknown',
-    input: [{ role: 'user', content: 'x' }],
+    model: checkpoint.id,
+    input: [{ role: 'developer', content: 'Is {{sample.output_text}} right?' }],
   };
-  const reply = await post('run', { grader, output_text: '' });
-  t.match(reply.json<Grade>(), {
+  const grade = async () => (await post('run', { grader, output_text: '4' })).json<Grade>();
+  t.match(await grade(), {
     reward: 0,
-    errors: [{ code: 'model_unavailable', message: /mdl_unknown/ }],
+    errors: [{ code: 'model_unavailable', message: /no worker is left/ }],
   });
+  t.match(asked[0], {
+    messages: [{ role: 'developer', content: 'Is 4 right?' }],
+    temperature: 0,
+    response_format: { type: 'json_schema', json_schema: { schema: { required: ['reasoning', 'result'] } } },
+  });
+  const choice = { index: 0, text: '{"reasoning": "", "result": 0.5}', finish_reason: 'stop' as const };
+  const usage = { prompt_tokens: 5, cached_tokens: 0, completion_tokens: 7 };
+  answer = { ok: true, sample: { prompt: 'p', choices: [{ ...choice, logprobs: [] }], usage } };
+  t.match(await grade(), { reward: 0.5, errors: [], tokens: { [checkpoint.id]: 12 } });
+  const unknown = await post('run', { grader: { ...grader, model: 'mdl_unknown' }, output_text: '' });
+  t.match(unknown.json<Grade>(), { errors: [{ code: 'model_unavailable', message: /mdl_unknown/ }] });
+});
+
+t.test('a webhook of the project scores, and no other one', async (t) => {
+  let secret = '';
+  let requests = 0;
+  const server = createServer(async (request, reply) => {
+    requests += 1;
+    let body = '';
+    for await (const piece of request) body += piece;
+    new Webhook(secret).verify(body, request.headers as Record<string, string>);
+    reply.end('{"score": 0.25}');
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const created = await stack.request({
+    method: 'POST',
+    url: '/v1/webhooks',
+    payload: { url, jobs: 'named' },
+  });
+  const webhook = created.json<{ id: string; secret: string }>();
+  secret = webhook.secret;
+  const payload = { grader: { type: 'webhook', name: 'w', webhook: webhook.id }, output_text: '4' };
+  t.match((await post('run', payload)).json<Grade>(), { reward: 0.25, errors: [] });
+  const headers = await stack.headersIn('other');
+  const foreign = await stack.app.inject({ method: 'POST', url: '/v1/graders/run', headers, payload });
+  t.match(foreign.json<Grade>(), { reward: 0, errors: [{ code: 'webhook_unavailable' }] });
+  t.equal(requests, 1);
 });

@@ -4,7 +4,7 @@
 #   infra/images/steps/build.sh DIRECTORY
 #
 #   DIRECTORY/app        programs, their npm packages, the native core: to be copied to /opt/zerofleet
-#   DIRECTORY/packages   system packages that the native core needs to run
+#   DIRECTORY/packages   system packages that the native core and Python graders need to run
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
@@ -25,3 +25,4 @@ cp native/build/zerofleet.node "$app/native/build"
 (cd "$app" && npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund)
 
 infra/images/steps/packages.sh "$app" native/build/zerofleet.node > "$out/packages"
+echo python3 >> "$out/packages"
