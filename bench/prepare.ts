@@ -64,6 +64,7 @@ function requestOf(kind: (typeof KINDS)[number], content: Buffer, cache: string)
     num_chats: kind === 'chats' ? lines : 0,
     num_preferences: 0,
     num_labelled: 0,
+    num_prompts: 0,
     num_tokens: null,
     max_token: null,
     project: 'default',

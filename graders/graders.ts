@@ -36,7 +36,8 @@ export function gradersOf(setting: Setting): Omit<Graders, 'close'> {
   };
 }
 
-async function allProblems(
+/** Returns everything wrong with a grader, also with its source. */
+export async function allProblems(
   runtime: GraderRuntime,
   grader: Grader,
   signal: AbortSignal,

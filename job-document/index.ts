@@ -38,6 +38,9 @@ export { isDerived, PARTS, type ParamNames, type Part, type PartParams } from '.
 export * from './objective.js';
 export * from './overrides.js';
 export * from './presets.js';
+export * from './reinforcement/advantages.js';
+export * from './reinforcement/lr-at.js';
+export * from './reinforcement/rollout-plan.js';
 export { resolveAdapter } from './resolve/adapter.js';
 export { samplesPerEpoch } from './resolve/data.js';
 export { checkMultiple } from './resolve/expert-sets.js';

@@ -18,7 +18,7 @@ import { importDeepspeed } from './deepspeed/import.js';
 import { fitMicroBatch, type RankBudget } from './estimate/micro-batch.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
-import { unitOf } from './objective.js';
+import { takesCalls } from './objective.js';
 import { presets } from './presets.js';
 import { checkAdapter, resolveAdapter } from './resolve/adapter.js';
 import { checkCheckpoint, resolveCheckpoint } from './resolve/checkpoint.js';
@@ -39,7 +39,7 @@ import { checkGiven } from './resolve/init/init-model.js';
 import type { InitSource } from './resolve/init/source.js';
 import { checkMixture } from './resolve/mixture.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
-import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
+import { checkDatasets, checkObjective, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, checkWeights, resolveUpdate } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
@@ -49,7 +49,7 @@ import { resolveSources } from './resolve/sources.js';
 import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
 import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/steps/lr-schedule.js';
-import { checkSession, resolveSession, SESSION_KEEPS, SESSION_SCHEDULE } from './resolve/steps/session.js';
+import { checkCalls, resolveSession, SESSION_KEEPS, SESSION_SCHEDULE } from './resolve/steps/session.js';
 import { checkEpochs, resolveSteps } from './resolve/steps/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
@@ -94,7 +94,8 @@ export function resolveSpec(
 ): ResolvedSpec {
   const isSession = spec.train?.session !== undefined;
   const datasets = isSession ? [] : [named].flat();
-  if (spec.deepspeed_config === undefined || isSession) return resolveTranslated(spec, datasets, options);
+  if (spec.deepspeed_config === undefined || takesCalls(spec.train ?? {}))
+    return resolveTranslated(spec, datasets, options);
   const { spec: translated, errors, origin } = importDeepspeed(spec);
   if (translated.train?.steps === undefined && translated.train?.epochs === undefined)
     errors.push(
@@ -140,7 +141,7 @@ function resolveTranslated(
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
     ...checkObjective(spec, resolved),
-    ...checkPreferences(resolved, sources),
+    ...checkDatasets(resolved, sources),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkEvaluation(train?.evaluation, resolved, sources),
@@ -153,7 +154,7 @@ function resolveTranslated(
     ...checkFormat('/data', spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...checkMixture(spec.data, datasets),
-    ...checkSession(spec, resolved),
+    ...checkCalls(spec, resolved),
     ...datasets.flatMap((dataset) => (dataset === null ? [] : checkData(resolved, dataset))),
   ];
   const isToFit = train?.micro_batch_size === 'auto' && errors.length === 0;
@@ -186,10 +187,10 @@ function fillDefaults(
   } = { ...defaultsOf('TrainSpec'), ...spec.train };
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const adapted = resolveAdapter(adapter, config, sources.source);
-  const preference = resolveObjective(objective, adapted.adapter);
-  const data = resolveData(spec.data, sources, unitOf(preference));
   const { sequence_length, seed, precision } = train;
-  const samples = estimatedSamples(sources, data, { sequence_length, ...preference });
+  const aim = resolveObjective(objective, { ...adapted, sequence_length });
+  const data = resolveData(spec.data, sources, aim);
+  const samples = estimatedSamples(sources, data, { sequence_length, ...aim });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
@@ -216,7 +217,7 @@ function fillDefaults(
       ...evaluation,
       ...resolveEarlyStopping(early_stopping, metric),
       ...adapted,
-      ...preference,
+      ...aim,
       ...resolveSession(session),
     },
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),

@@ -1,12 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
-import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl/line.js';
+import {
+  badLine,
+  isPrompt,
+  type JsonlDocument,
+  MAX_LINE_BYTES,
+  parseLine,
+} from '../../contracts/jsonl/line.js';
 import { LINE_TOO_LONG, type LineBatch } from '../../formats/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 /** Counts of what only lines can be. */
-export const NO_LINES = { num_chats: 0, num_preferences: 0, num_labelled: 0 };
+export const NO_LINES = { num_chats: 0, num_preferences: 0, num_labelled: 0, num_prompts: 0 };
 
 export type LineCounts = Pick<Dataset, 'num_documents' | keyof typeof NO_LINES>;
 
@@ -63,6 +69,7 @@ function count(document: JsonlDocument, counts: LineCounts): void {
   counts.num_documents += 1;
   if ('chosen' in document) counts.num_preferences += 1;
   if ('label' in document) counts.num_labelled += 1;
+  if (isPrompt(document)) counts.num_prompts += 1;
   if ('messages' in document || ('prompt' in document && typeof document.prompt !== 'string'))
     counts.num_chats += 1;
 }

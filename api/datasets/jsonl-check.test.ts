@@ -32,6 +32,7 @@ t.test('documents are counted independently of chunk borders', async (t) => {
         num_chats: 1,
         num_preferences: 0,
         num_labelled: 0,
+        num_prompts: 0,
         num_tokens: null,
         max_token: null,
       });
@@ -55,6 +56,7 @@ t.test('preferences are counted; those of messages are chats', async (t) => {
     num_chats: 3,
     num_preferences: 3,
     num_labelled: 2,
+    num_prompts: 0,
   });
 });
 

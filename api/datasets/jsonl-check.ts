@@ -37,6 +37,7 @@ export class JsonlCheck implements ContentCheck {
       this.counts.num_chats += found.num_chats;
       this.counts.num_preferences += found.num_preferences;
       this.counts.num_labelled += found.num_labelled;
+      this.counts.num_prompts += found.num_prompts;
     });
     // The client may disconnect before end() awaits it; an unhandled rejection would end the process.
     this.last.catch(() => undefined);

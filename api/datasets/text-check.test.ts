@@ -12,6 +12,7 @@ t.test('a text is one document with one token per byte, independently of chunk b
       num_chats: 0,
       num_preferences: 0,
       num_labelled: 0,
+      num_prompts: 0,
       num_tokens: bytes.length,
       max_token: null,
     });

@@ -59,6 +59,7 @@ t.test('tokens are counted independently of chunk borders', async (t) => {
         num_chats: 0,
         num_preferences: 0,
         num_labelled: 0,
+        num_prompts: 0,
         num_tokens: tokens.length,
         max_token: Math.max(...tokens),
       });

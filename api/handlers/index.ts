@@ -54,6 +54,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   putCall: calls.putCall,
   getCall: calls.getCall,
   getCallResult: calls.getCallResult,
+  getRollout: calls.getRollout,
   listCalls: calls.listCalls,
 
   listJobEvents: history.listJobEvents,

@@ -1,5 +1,6 @@
 import {
   type FieldError,
+  type Grader,
   type Integration,
   type JobSpec,
   type ResolvedJobSpec,
@@ -30,6 +31,8 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
   webhook?(id: string): Promise<boolean>;
   /** Returns the error of an integration, or null. The pointer begins at the integration. */
   integration?(given: Integration): FieldError | null;
+  /** Returns the errors of a grader. The pointers begin at the grader. */
+  grader?(given: Grader): Promise<FieldError[]>;
   /** Returns the schema errors of a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -90,6 +93,7 @@ export async function tryResolve(
   errors.push(...found.errors, ...evaluated.errors);
   errors.push(...(await unknownWebhooks(document.notify?.webhooks ?? [], find)));
   errors.push(...refusedIntegrations(document.integrations ?? [], find));
+  errors.push(...(await badGraders(document.train?.objective, find)));
   const { source, folder, errors: sourceErrors } = await findInit(document.model, find);
   const reading = await findTokenizer(found.data, { datasets, source, folder }, find);
   const { data, tokenizer } = reading;
@@ -115,6 +119,33 @@ function bytesOf(objects: readonly (RequiredObject | null)[]): number | null {
     (sum, required) => (sum === null || required === null ? null : sum + required.source.object.bytes),
     0,
   );
+}
+
+/** A worker asks servers, not the models that other workers answer for. */
+function unreachable(grader: Grader): FieldError[] {
+  const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
+  return parts.flatMap(([name, part]) =>
+    part.type === 'score_model' && part.server === undefined
+      ? [
+          {
+            pointer: `${name === '' ? '' : `/graders/${name}`}/server`,
+            code: 'missing_field' as const,
+            message:
+              'graders of jobs ask models of servers: set server to one that the operator has configured',
+          },
+        ]
+      : [],
+  );
+}
+
+async function badGraders(
+  objective: NonNullable<JobSpec['train']>['objective'],
+  find: SpecLookups,
+): Promise<FieldError[]> {
+  if (objective?.type !== 'grpo' || objective.grader === undefined) return [];
+  const grader = objective.grader as Grader;
+  const errors = [...((await find.grader?.(grader)) ?? []), ...unreachable(grader)];
+  return errors.map((error) => ({ ...error, pointer: `/train/objective/grader${error.pointer}` }));
 }
 
 /** Workers are asked only if the document depends on their memory. */

@@ -5,6 +5,7 @@ import { MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 import { readTokenizerBytes } from '../../formats/encoding/tokenizer-store.js';
 import {
   longestSequence,
+  reinforcementOf,
   tokenizerModel,
   trainingDatasetsOf,
   trainingPointersOf,
@@ -36,7 +37,8 @@ export async function previewOf(
   const named = trainingDatasetsOf(spec.data);
   const found = await Promise.all(named.map(({ dataset }) => request.records.getDataset(dataset)));
   const readable = found.filter(isReadable);
-  if (readable.length === 0) return NOTHING;
+  // Prompts become no sequences before they are sampled.
+  if (readable.length === 0 || reinforcementOf(spec.train) !== null) return NOTHING;
   const { objects, inspector } = request.server.services;
   const { project } = request.records;
   const model = tokenizerModel(spec.data);

@@ -1,6 +1,7 @@
 /** A session and its calls, for every form of the API. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isFinal, type Job, ZerofleetError } from '../../contracts/index.js';
+import { takesCalls } from '../../job-document/index.js';
 import { type CallCounters, callCounters } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { requireStorage } from '../access/storage-quota.js';
@@ -66,10 +67,10 @@ export async function waitAnswered(
   throw new ZerofleetError('job_final', `the job has ended (${state}), and call ${number} has no result`);
 }
 
-/** @throws ZerofleetError `job_not_found`, `not_a_session` */
+/** Returns a job whose steps come from calls. @throws ZerofleetError `job_not_found`, `not_a_session` */
 export async function findSession({ records }: Pick<FastifyRequest, 'records'>, id: string): Promise<Job> {
   const job = await findJob(records, id);
-  if (job.spec.train.session !== undefined) return job;
+  if (takesCalls(job.spec.train)) return job;
   throw new ZerofleetError('not_a_session', `job ${id} trains on data; a session has train.session`);
 }
 
@@ -84,7 +85,12 @@ export function requireCall({ appended }: CallCounters, number: number): void {
 }
 
 /** Refuses a new call that the session cannot take. @throws ZerofleetError */
-export function requireNext({ id, state }: Job, counters: CallCounters, number: number): void {
+export function requireNext({ id, state, spec }: Job, counters: CallCounters, number: number): void {
+  if (spec.train.session === undefined)
+    throw new ZerofleetError(
+      'calls_read_only',
+      `the objective of job ${id} writes its calls; to write them, create a session`,
+    );
   const { appended, answered, is_finished } = counters;
   if (number <= appended) return;
   if (is_finished) throw new ZerofleetError('session_finished', `call ${appended} of ${id} is a finish`);

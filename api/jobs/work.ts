@@ -1,6 +1,7 @@
 import type { DryRun, Job, JobEvent, ResolvedJobSpec } from '../../contracts/index.js';
 import {
   flopsPerToken,
+  reinforcementOf,
   resolveSteps,
   samplesPerEpoch,
   sequencesOfUnit,
@@ -28,6 +29,8 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const named = trainingDatasetsOf(spec.data);
   const datasets = await Promise.all(named.map(({ dataset }) => deps.records.getDataset(dataset)));
   const samples = samplesPerEpoch(datasets, spec.data, spec.train);
+  const sampled = sampledWork(spec.train, samples);
+  if (sampled !== null) return sampled;
   const counted = samples ? samples * perSample : null;
   const prepared = await preparedData(spec, jobs, deps);
   const sequencesPerEpoch = prepared?.sequences ?? counted;
@@ -42,6 +45,22 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
     sequences_per_epoch: sequencesPerEpoch,
     epochs: sequences && sequencesPerEpoch ? sequences / sequencesPerEpoch : (spec.train.epochs ?? null),
     duration: positions === null ? null : await durationOf(spec, { positions, useful }, jobs, deps),
+  };
+}
+
+/** Samples of reinforcement learning, whose lengths nobody knows; null for another job. */
+function sampledWork(train: ResolvedJobSpec['train'], prompts: number | null): Work | null {
+  const settings = reinforcementOf(train);
+  if (settings === null) return null;
+  const { prompts_per_step, group_size, num_iterations } = settings;
+  const { steps = null } = train;
+  const rollouts = steps === null ? null : Math.ceil(steps / num_iterations);
+  return {
+    sequences: rollouts && rollouts * prompts_per_step * group_size,
+    tokens: null,
+    sequences_per_epoch: prompts && prompts * group_size,
+    epochs: rollouts && prompts ? (rollouts * prompts_per_step) / prompts : (train.epochs ?? null),
+    duration: null,
   };
 }
 

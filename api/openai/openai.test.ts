@@ -273,3 +273,25 @@ t.test('models', async (t) => {
   );
   await refused(t, client.models.delete('org/tiny'), { status: 409, code: 'model_in_use', param: 'model' });
 });
+
+t.test('a job of the method reinforcement', async (t) => {
+  const { id: trainingFile } = await send();
+  const grader = {
+    type: 'string_check' as const,
+    name: 'exact',
+    operation: 'eq' as const,
+    input: '{{sample.output_text}}',
+    reference: '{{item.answer}}',
+  };
+  const job = await client.fineTuning.jobs.create({
+    model: 'org/tiny',
+    training_file: trainingFile,
+    method: { type: 'reinforcement', reinforcement: { grader, hyperparameters: { batch_size: 4 } } },
+  });
+  t.match(job.method, {
+    type: 'reinforcement',
+    reinforcement: { grader, hyperparameters: { batch_size: 4, n_epochs: 3 } },
+  });
+  const own = (await stack.store.getJob(job.id))?.spec;
+  t.match(own?.train.objective, { type: 'grpo', grader, prompts_per_step: 4, group_size: 8 });
+});

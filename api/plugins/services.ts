@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
+import { createRuntime } from '../../graders/default-runtime.js';
 import { Turns } from '../../platform/process/turns.js';
 import { ProjectRecords } from '../access/project-records.js';
 import { Copies } from '../copies/copies.js';
 import { DatasetCopies } from '../datasets/copies.js';
-import { createRuntime } from '../graders/runtime.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { ProjectGate } from '../http/project-gate.js';
 import { traceOf } from '../http/request-trace.js';

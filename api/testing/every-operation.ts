@@ -117,6 +117,7 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   listCalls: { own: 200, path: 'session_id' },
   getCall: { own: 200, path: 'session_id' },
   getCallResult: { own: 200, path: 'session_id' },
+  getRollout: { own: 409 },
 
   getJob: { own: 200 },
   listShares: { own: 200 },

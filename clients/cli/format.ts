@@ -41,8 +41,9 @@ export function tableOf<T>(records: readonly T[], columns: Columns<T>, none: str
 }
 
 /** Number of a dataset's documents, and how many of them are chats and preferences: `9 (9 chats, 9 pairs)`. */
-export function documentsOf({ num_documents, num_chats, num_preferences, num_labelled }: Dataset): string {
-  const kinds = Object.entries({ chats: num_chats, pairs: num_preferences, labelled: num_labelled })
+export function documentsOf({ num_documents, num_chats, ...counts }: Dataset): string {
+  const { num_preferences: pairs, num_labelled: labelled, num_prompts: prompts } = counts;
+  const kinds = Object.entries({ chats: num_chats, pairs, labelled, prompts })
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count.toLocaleString('en')} ${kind}`);
   return `${num_documents.toLocaleString('en')}${kinds.length > 0 ? ` (${kinds.join(', ')})` : ''}`;

@@ -4,6 +4,7 @@ import type {
   CallReceipt,
   CallResult,
   CallSummary,
+  Rollout,
   StoredCall,
 } from '../../contracts/types.js';
 import { allPages, type ListQuery } from './pages.js';
@@ -48,6 +49,12 @@ export class Calls {
       const { result } = await this.answer(jobId, number, { waitSeconds: WAIT_SECONDS, ...options });
       if (result !== undefined) return result;
     }
+  }
+
+  /** Samples and rewards of a step of reinforcement learning, by default of the newest one. */
+  rollout(jobId: string, step?: number): Promise<Rollout> {
+    const params = { path: { job_id: jobId }, query: step === undefined ? {} : { step } };
+    return bodyOf(`rollout of ${jobId}`, this.http.GET('/v1/jobs/{job_id}/rollout', { params }));
   }
 
   /** Calls of a session, newest first. */

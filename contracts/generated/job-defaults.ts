@@ -18,6 +18,8 @@ export const DEFAULTS = {
   EvaluationSpec: {"every_steps":100,"datasets":[]} satisfies Partial<Schemas['EvaluationSpec']>,
   EarlyStoppingSpec: {"min_delta":0} satisfies Partial<Schemas['EarlyStoppingSpec']>,
   AdapterSpec: {"type":"lora","rank":16,"rank_stabilized":false,"dropout":0,"target_modules":"all-linear","modules_to_save":[],"init":"kaiming_uniform"} satisfies Partial<Schemas['AdapterSpec']>,
+  ScoreModelGrader: {"range":[0,1]} satisfies Partial<Schemas['ScoreModelGrader']>,
+  GraderSampling: {"max_completions_tokens":1024,"temperature":0,"top_p":1,"seed":1} satisfies Partial<Schemas['GraderSampling']>,
   SessionSpec: {"idle_seconds":900} satisfies Partial<Schemas['SessionSpec']>,
   ZeroSpec: {"stage":2,"lane_group":1,"grad_accum_dtype":"fp32","master_dtype":"fp32","gradient_predivide_factor":1,"offload":"none","expert_parallel_size":1} satisfies Partial<Schemas['ZeroSpec']>,
   ResourcesSpec: {"pool":"default"} satisfies Partial<Schemas['ResourcesSpec']>,
@@ -37,7 +39,8 @@ export const DEFAULTS = {
 export const DEFAULTS_BY_TYPE = {
   OptimizerSpec: {"adamw":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":1e-8},"adam":{"weight_decay":0,"betas":[0.9,0.95],"eps":1e-8},"lamb":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":0.000001,"min_coeff":0.01,"max_coeff":10,"bias_correction":"update"},"lion":{"weight_decay":0.1,"betas":[0.9,0.99]},"adagrad":{"weight_decay":0,"eps":1e-10,"lr_decay":0,"initial_accumulator_value":0},"sgd":{"weight_decay":0,"momentum":0.9,"dampening":0,"nesterov":false}} satisfies Record<string, Partial<Schemas['OptimizerSpec']>>,
   LossScaleSpec: {"none":{},"static":{"initial_scale":65536},"dynamic":{"initial_scale":65536,"window":1000,"hysteresis":2,"consecutive_hysteresis":false,"min_scale":1}} satisfies Record<string, Partial<Schemas['LossScaleSpec']>>,
-  ObjectiveSpec: {"sft":{},"dpo":{"beta":0.1,"label_smoothing":0,"reference":"initial"},"ipo":{"beta":0.1,"reference":"initial"},"orpo":{"beta":0.1},"kto":{"beta":0.1,"desirable_weight":1,"undesirable_weight":1,"reference":"initial"},"simpo":{"beta":2,"gamma":1}} satisfies Record<string, Partial<Schemas['ObjectiveSpec']>>,
+  ObjectiveSpec: {"sft":{},"dpo":{"beta":0.1,"label_smoothing":0,"reference":"initial"},"ipo":{"beta":0.1,"reference":"initial"},"orpo":{"beta":0.1},"kto":{"beta":0.1,"desirable_weight":1,"undesirable_weight":1,"reference":"initial"},"simpo":{"beta":2,"gamma":1},"grpo":{"prompts_per_step":16,"group_size":8,"temperature":1,"top_p":1,"top_k":0,"num_iterations":1,"loss":{"type":"ppo"},"loss_type":"dapo","scale_rewards":"group","max_failed_share":0.1}} satisfies Record<string, Partial<Schemas['ObjectiveSpec']>>,
+  PolicyLoss: {"importance_sampling":{},"ppo":{"clip_low":0.2,"clip_high":0.2},"cispo":{"clip_low":0.2,"clip_high":0.2}} satisfies Record<string, Partial<Schemas['PolicyLoss']>>,
   PassLoss: {"cross_entropy":{},"importance_sampling":{},"ppo":{"clip_low":0.2,"clip_high":0.2},"cispo":{"clip_low":0.2,"clip_high":0.2},"dpo":{"beta":0.1}} satisfies Record<string, Partial<Schemas['PassLoss']>>,
 };
 

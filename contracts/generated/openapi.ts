@@ -648,6 +648,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/rollout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the samples of a step of reinforcement learning
+         * @description The samples that a step of a job with the objective `grpo` uses, with their rewards; those of the newest step
+         *     whose rewards are known, unless `step` names one.
+         */
+        get: operations["getRollout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}/calls/{number}/result": {
         parameters: {
             query?: never;
@@ -3634,18 +3658,216 @@ export interface components {
             init?: "kaiming_uniform" | "gaussian";
         };
         /**
-         * @description The training objective. Every objective but `sft` needs preferences as data. Batch sizes then count units: pairs
-         *     of a chosen and a rejected completion, or for `kto` completions. `type` determines the available fields and
-         *     their defaults; a field of another type is refused.
+         * @description Name in scores and errors.
+         * @example exact
+         */
+        GraderName: string;
+        /**
+         * @description Text with templates.
+         * @example {{sample.output_text}}
+         */
+        GraderTemplate: string;
+        /** @description Compares two texts. The score is 1 if the comparison holds, otherwise 0. */
+        StringCheckGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "string_check";
+            name: components["schemas"]["GraderName"];
+            input: components["schemas"]["GraderTemplate"];
+            reference: components["schemas"]["GraderTemplate"];
+            /**
+             * @description `eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same without regard to case.
+             * @enum {string}
+             */
+            operation: "eq" | "ne" | "like" | "ilike";
+        };
+        /** @description Measures the similarity of two texts, from 0 to 1. */
+        TextSimilarityGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "text_similarity";
+            name: components["schemas"]["GraderName"];
+            input: components["schemas"]["GraderTemplate"];
+            reference: components["schemas"]["GraderTemplate"];
+            /**
+             * @description The metric. `cosine` is not supported, because it needs an embedding model.
+             * @enum {string}
+             */
+            evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
+        };
+        /** @description A message to the model that scores. */
+        GraderMessage: {
+            /**
+             * @description Role of the message.
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant";
+            content: components["schemas"]["GraderTemplate"];
+            /**
+             * @description Type of the object.
+             * @constant
+             */
+            type?: "message";
+        };
+        /** @description Sampling of the model that scores. */
+        GraderSampling: {
+            /**
+             * @description The most tokens of its answer.
+             * @default 1024
+             */
+            max_completions_tokens?: number;
+            /**
+             * @description Temperature.
+             * @default 0
+             */
+            temperature?: number;
+            /**
+             * @description Nucleus sampling.
+             * @default 1
+             */
+            top_p?: number;
+            /**
+             * @description Seed.
+             * @default 1
+             */
+            seed?: number;
+        };
+        /** @description Lets a model score the answer. The model answers with a JSON object whose field `result` is the score. */
+        ScoreModelGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "score_model";
+            name: components["schemas"]["GraderName"];
+            /** @description Model of the server, or without `server` a model of the project. */
+            model: string;
+            /**
+             * @description Name of an OpenAI-compatible server whose URL and key the operator has configured.
+             * @example main
+             */
+            server?: string;
+            /** @description The messages to the model. */
+            input: components["schemas"]["GraderMessage"][];
+            /**
+             * @description The smallest and the largest score. A score outside of it is an error.
+             * @default [
+             *       0,
+             *       1
+             *     ]
+             */
+            range?: number[];
+            sampling_params?: components["schemas"]["GraderSampling"];
+        };
+        /**
+         * @description Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a process of its own,
+         *     without network and files, and with limits of time and memory.
+         */
+        PythonGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "python";
+            name: components["schemas"]["GraderName"];
+            /** @description Source of the module. */
+            source: string;
+        };
+        /**
+         * @description Identifier of a webhook.
+         * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        WebhookId: string;
+        /**
+         * @description Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON object whose field `score`
+         *     is the score.
+         */
+        WebhookGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "webhook";
+            name: components["schemas"]["GraderName"];
+            /** @description Webhook of the project, whose URL is asked and whose secrets sign the request. */
+            webhook: components["schemas"]["WebhookId"];
+        };
+        /** @description A grader that is no combination of others. */
+        SingleGrader: {
+            /**
+             * @description Type of the grader.
+             * @enum {string}
+             */
+            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook";
+            name: components["schemas"]["GraderName"];
+        } & (unknown & unknown & unknown & unknown & unknown);
+        /** @description Combines the scores of several graders by a formula. */
+        MultiGrader: {
+            /**
+             * @description Type of the grader.
+             * @constant
+             */
+            type: "multi";
+            name: components["schemas"]["GraderName"];
+            /** @description Graders by their names in the formula. */
+            graders: {
+                [key: string]: components["schemas"]["SingleGrader"];
+            };
+            /**
+             * @description Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`, `max`, `abs`,
+             *     `floor`, `ceil`, `exp`, `sqrt`, `log`.
+             * @example 0.8 * exact + 0.2 * min(1, length)
+             */
+            calculate_output: string;
+        };
+        /**
+         * @description Scores the answer of a model. `type` determines the other fields. Inputs and references are templates:
+         *     `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer, `{{sample.output_json.NAME}}` a
+         *     field of an answer that is JSON. `docs/graders.md` describes each type.
+         */
+        Grader: {
+            /**
+             * @description Type of the grader.
+             * @enum {string}
+             */
+            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook" | "multi";
+            name: components["schemas"]["GraderName"];
+        } & unknown;
+        /**
+         * @description Loss of a token with the advantage A, log p of the trained model and its value when the sample was drawn, whose
+         *     difference has the exponential r. `importance_sampling`: −r · A.
+         *     `ppo`: −min(r · A, clip(r, 1 − `clip_low`, 1 + `clip_high`) · A).
+         *     `cispo`: −stop_gradient(clip(r)) · A · log p.
+         */
+        PolicyLoss: {
+            /**
+             * @description The loss.
+             * @enum {string}
+             */
+            type: "importance_sampling" | "ppo" | "cispo";
+            /** @description `ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default. */
+            clip_low?: number;
+            /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
+            clip_high?: number;
+        };
+        /**
+         * @description The training objective. Every objective but `sft` and `grpo` needs preferences as data. Batch sizes then count
+         *     units: pairs of a chosen and a rejected completion, or for `kto` completions. `type` determines the available
+         *     fields and their defaults; a field of another type is refused.
          */
         ObjectiveSpec: {
             /**
              * @description `sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
              *     `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024.
-             *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
+             *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas. `grpo`: reinforcement learning with graders
+             *     (Shao et al. 2024), see `docs/reinforcement.md`.
              * @enum {string}
              */
-            type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo";
+            type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo" | "grpo";
             /**
              * @description `dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`: weight of the
              *     odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1.
@@ -3666,6 +3888,41 @@ export interface components {
              * @enum {string}
              */
             reference?: "initial" | "base";
+            grader?: components["schemas"]["Grader"];
+            /** @description `grpo`: prompts that are sampled at once; 16 by default. */
+            prompts_per_step?: number;
+            /** @description `grpo`: samples of each prompt, which are compared with each other; 8 by default. */
+            group_size?: number;
+            /** @description `grpo`: maximum tokens of a sample; half of `train.sequence_length` by default. */
+            max_tokens?: number;
+            /** @description `grpo`: sampling temperature; 1 by default. */
+            temperature?: number;
+            /** @description `grpo`: samples among the most likely tokens with this total probability; 1 by default. */
+            top_p?: number;
+            /** @description `grpo`: samples among the k most likely tokens; 0, the default, keeps all. */
+            top_k?: number;
+            /** @description `grpo`: optimizer steps with the same samples; 1 by default. */
+            num_iterations?: number;
+            /** @description `grpo`: loss of a token; `ppo` by default. */
+            loss?: components["schemas"]["PolicyLoss"];
+            /**
+             * @description `grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens of each sample, then
+             *     over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their sum over the number of samples and
+             *     `max_tokens`.
+             * @enum {string}
+             */
+            loss_type?: "grpo" | "dapo" | "dr_grpo";
+            /**
+             * @description `grpo`: divisor of the advantages, by the names of TRL: the standard deviation of the rewards of the group (the
+             *     default) or of all samples, or none. A deviation is that of a sample, plus 0.0001.
+             * @enum {string}
+             */
+            scale_rewards?: "group" | "batch" | "none";
+            /**
+             * @description `grpo`: share of the samples of a step whose grading may fail; a larger one fails the job. A part of a grader
+             *     that fails scores 0. 0.1 by default.
+             */
+            max_failed_share?: number;
         };
         /**
          * @description Makes the job a session: its steps come from calls (`putCall`) in place of data. `sequence_length` bounds a row,
@@ -3774,10 +4031,17 @@ export interface components {
             target_modules: string[];
         };
         /** @description The preference objective, with every field of its type. */
-        ResolvedObjective: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "beta"> & {
+        ResolvedPreferences: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "beta"> & {
             /** @enum {string} */
             type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
         };
+        /** @description Reinforcement learning, with every field. */
+        ResolvedReinforcement: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "grader" | "prompts_per_step" | "group_size" | "max_tokens" | "temperature" | "top_p" | "top_k" | "num_iterations" | "loss" | "loss_type" | "scale_rewards" | "max_failed_share"> & {
+            /** @enum {string} */
+            type: "grpo";
+        };
+        /** @description The objective, with every field of its type. */
+        ResolvedObjective: components["schemas"]["ResolvedPreferences"] | components["schemas"]["ResolvedReinforcement"];
         /** @description The session, with every field. */
         ResolvedSession: WithRequired<components["schemas"]["SessionSpec"], "idle_seconds">;
         /**
@@ -4081,11 +4345,6 @@ export interface components {
         };
         /** @description The exported weights, with every field. */
         ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint" | "tensorboard">;
-        /**
-         * @description Identifier of a webhook.
-         * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
-         */
-        WebhookId: string;
         /** @description Webhooks that receive the job's events, besides the webhooks for all jobs. */
         NotifySpec: {
             /**
@@ -5157,181 +5416,6 @@ export interface components {
             /** @description Texts that were read and do not teach what their writer probably intends. */
             warnings: components["schemas"]["Warning"][];
         };
-        /**
-         * @description Name in scores and errors.
-         * @example exact
-         */
-        GraderName: string;
-        /**
-         * @description Text with templates.
-         * @example {{sample.output_text}}
-         */
-        GraderTemplate: string;
-        /** @description Compares two texts. The score is 1 if the comparison holds, otherwise 0. */
-        StringCheckGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "string_check";
-            name: components["schemas"]["GraderName"];
-            input: components["schemas"]["GraderTemplate"];
-            reference: components["schemas"]["GraderTemplate"];
-            /**
-             * @description `eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same without regard to case.
-             * @enum {string}
-             */
-            operation: "eq" | "ne" | "like" | "ilike";
-        };
-        /** @description Measures the similarity of two texts, from 0 to 1. */
-        TextSimilarityGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "text_similarity";
-            name: components["schemas"]["GraderName"];
-            input: components["schemas"]["GraderTemplate"];
-            reference: components["schemas"]["GraderTemplate"];
-            /**
-             * @description The metric. `cosine` is not supported, because it needs an embedding model.
-             * @enum {string}
-             */
-            evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
-        };
-        /** @description A message to the model that scores. */
-        GraderMessage: {
-            /**
-             * @description Role of the message.
-             * @enum {string}
-             */
-            role: "system" | "developer" | "user" | "assistant";
-            content: components["schemas"]["GraderTemplate"];
-            /**
-             * @description Type of the object.
-             * @constant
-             */
-            type?: "message";
-        };
-        /** @description Sampling of the model that scores. */
-        GraderSampling: {
-            /**
-             * @description The most tokens of its answer.
-             * @default 1024
-             */
-            max_completions_tokens?: number;
-            /**
-             * @description Temperature.
-             * @default 0
-             */
-            temperature?: number;
-            /**
-             * @description Nucleus sampling.
-             * @default 1
-             */
-            top_p?: number;
-            /**
-             * @description Seed.
-             * @default 1
-             */
-            seed?: number;
-        };
-        /** @description Lets a model score the answer. The model answers with a JSON object whose field `result` is the score. */
-        ScoreModelGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "score_model";
-            name: components["schemas"]["GraderName"];
-            /** @description Model of the server, or without `server` a model of the project. */
-            model: string;
-            /**
-             * @description Name of an OpenAI-compatible server whose URL and key the operator has configured.
-             * @example main
-             */
-            server?: string;
-            /** @description The messages to the model. */
-            input: components["schemas"]["GraderMessage"][];
-            /**
-             * @description The smallest and the largest score. A score outside of it is an error.
-             * @default [
-             *       0,
-             *       1
-             *     ]
-             */
-            range?: number[];
-            sampling_params?: components["schemas"]["GraderSampling"];
-        };
-        /**
-         * @description Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a process of its own,
-         *     without network and files, and with limits of time and memory.
-         */
-        PythonGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "python";
-            name: components["schemas"]["GraderName"];
-            /** @description Source of the module. */
-            source: string;
-        };
-        /**
-         * @description Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON object whose field `score`
-         *     is the score.
-         */
-        WebhookGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "webhook";
-            name: components["schemas"]["GraderName"];
-            /** @description Webhook of the project, whose URL is asked and whose secrets sign the request. */
-            webhook: components["schemas"]["WebhookId"];
-        };
-        /** @description A grader that is no combination of others. */
-        SingleGrader: {
-            /**
-             * @description Type of the grader.
-             * @enum {string}
-             */
-            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook";
-            name: components["schemas"]["GraderName"];
-        } & (unknown & unknown & unknown & unknown & unknown);
-        /** @description Combines the scores of several graders by a formula. */
-        MultiGrader: {
-            /**
-             * @description Type of the grader.
-             * @constant
-             */
-            type: "multi";
-            name: components["schemas"]["GraderName"];
-            /** @description Graders by their names in the formula. */
-            graders: {
-                [key: string]: components["schemas"]["SingleGrader"];
-            };
-            /**
-             * @description Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`, `max`, `abs`,
-             *     `floor`, `ceil`, `exp`, `sqrt`, `log`.
-             * @example 0.8 * exact + 0.2 * min(1, length)
-             */
-            calculate_output: string;
-        };
-        /**
-         * @description Scores the answer of a model. `type` determines the other fields. Inputs and references are templates:
-         *     `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer, `{{sample.output_json.NAME}}` a
-         *     field of an answer that is JSON. `docs/graders.md` describes each type.
-         */
-        Grader: {
-            /**
-             * @description Type of the grader.
-             * @enum {string}
-             */
-            type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook" | "multi";
-            name: components["schemas"]["GraderName"];
-        } & unknown;
         /** @description A grader, and what it grades. */
         GradeRequest: {
             grader: components["schemas"]["Grader"];
@@ -5619,8 +5703,8 @@ export interface components {
         };
         /**
          * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`,
-         *     `memory_bytes`, or the metric of an evaluation. Also a field of `preference`, such as `preference/margin`, or of
-         *     `system` for rank 0, such as `system/cpu/0`.
+         *     `memory_bytes`, or the metric of an evaluation. Also a field of `preference`, such as `preference/margin`, of
+         *     `reinforcement`, such as `reinforcement/reward`, or of `system` for rank 0, such as `system/cpu/0`.
          * @example loss
          * @example eval_loss/code
          */
@@ -5722,6 +5806,15 @@ export interface components {
             aux_loss?: number | null;
             /** @description Present only with a preference `objective`. */
             preference?: components["schemas"]["PreferenceMetrics"];
+            /**
+             * @description Present only with the objective `grpo`: of the samples that the step uses, `reward` (mean), `reward_std`,
+             *     `tokens` (mean), `truncated_share`, `failed_share` (of grading), `equal_groups` (share of the groups whose
+             *     rewards do not differ, so that they teach nothing), `entropy` (mean of −log p over the tokens), and
+             *     `score/` with the name of a grader (mean).
+             */
+            reinforcement?: {
+                [key: string]: number;
+            };
             /**
              * @description `lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry per group of
              *     parameters with the same learning rate and weight decay. For experts that are spread over ranks, those of rank
@@ -6218,6 +6311,75 @@ export interface components {
             number: components["schemas"]["CallNumber"];
             type: components["schemas"]["CallType"];
             state: components["schemas"]["CallState"];
+        };
+        /** @description A sample and its reward. */
+        RolloutSample: {
+            /** @description Text of the sample. */
+            text: string;
+            /** @description Number of tokens that are learned. */
+            tokens: number;
+            /** @description True: the sample has `max_tokens` and no end. */
+            truncated: boolean;
+            /** @description The reward. */
+            reward: number;
+            /** @description Score of each grader by its name. */
+            scores: {
+                [key: string]: number;
+            };
+            /** @description Graders that failed; their score is 0. */
+            errors: components["schemas"]["GradeError"][];
+        };
+        /** @description A prompt with its samples. */
+        RolloutGroup: {
+            /** @description Line of the dataset. */
+            line: number;
+            /** @description Text of the prompt. */
+            prompt: string;
+            /** @description Samples of the prompt. */
+            samples: components["schemas"]["RolloutSample"][];
+        };
+        /**
+         * @description The samples of a step of a job with the objective `grpo`, and their rewards.
+         * @example {
+         *       "step": 1,
+         *       "call": 1,
+         *       "groups": [
+         *         {
+         *           "line": 12,
+         *           "prompt": "47=",
+         *           "samples": [
+         *             {
+         *               "text": "47",
+         *               "tokens": 2,
+         *               "truncated": true,
+         *               "reward": 1,
+         *               "scores": {
+         *                 "exact": 1
+         *               },
+         *               "errors": []
+         *             },
+         *             {
+         *               "text": "4a",
+         *               "tokens": 2,
+         *               "truncated": true,
+         *               "reward": 0,
+         *               "scores": {
+         *                 "exact": 0
+         *               },
+         *               "errors": []
+         *             }
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        Rollout: {
+            /** @description First step that uses the samples. */
+            step: number;
+            /** @description Number of the call that drew them. */
+            call: components["schemas"]["CallNumber"];
+            /** @description The prompts with their samples. */
+            groups: components["schemas"]["RolloutGroup"][];
         };
         /** @description Result of a pass. */
         PassResult: {
@@ -7141,6 +7303,7 @@ export interface components {
          *       "num_chats": 0,
          *       "num_preferences": 0,
          *       "num_labelled": 0,
+         *       "num_prompts": 0,
          *       "num_tokens": 86000,
          *       "max_token": null,
          *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
@@ -7167,6 +7330,8 @@ export interface components {
             num_preferences: number;
             /** @description Number of documents that are a prompt with a completion and its label. */
             num_labelled: number;
+            /** @description Number of documents that are a prompt without a completion, which only reinforcement learning reads. */
+            num_prompts: number;
             /**
              * @description `text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`: `null`, because
              *     the number depends on the tokenizer.
@@ -9686,8 +9851,8 @@ export interface operations {
                  *     `NaN` for `null`. A step that appears again replaces the values of this step and of later ones.
                  *
                  *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
-                 *     `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/` and `seconds/` with a field of these
-                 *     objects, and `system/` with a field of this object, `/` and the rank. `trust_ratios/` is followed by the index
+                 *     `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/`, `reinforcement/` and `seconds/` with a field of
+                 *     these objects, and `system/` with a field of this object, `/` and the rank. `trust_ratios/` is followed by the index
                  *     of the group, `/`, and `min`, `median` or `max`. `eval_loss` may be followed by `/` and the name of a dataset.
                  */
                 format?: "json" | "jsonl" | "csv" | "tensorboard";
@@ -10129,6 +10294,44 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
             507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getRollout: {
+        parameters: {
+            query?: {
+                /** @description The step; by default the newest one. */
+                step?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The samples. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     getCallResult: {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { NumberText } from './exact-json.js';
 import { BadLine } from './fields.js';
-import { type JsonlChat, parseLine } from './line.js';
+import { isPrompt, type JsonlChat, parseLine } from './line.js';
 
 const USER = { role: 'user', content: 'q' };
 const ANSWER = { role: 'assistant', content: 'a' };
@@ -204,4 +204,12 @@ t.test('a line that JavaScript would change is refused', async (t) => {
   t.same(parseLine('{"text": "a: \\"text\\": ", "x": {"text": [{"text": 1}, {"text": 1.0}]}}'), {
     text: 'a: "text": ',
   });
+});
+
+t.test('a prompt alone is a document of its own', async (t) => {
+  t.same(parse({ messages: [USER], answer: 'a' }), { prompt: [USER], tools: null });
+  t.same(parse({ prompt: 'a', answer: 1 }), { prompt: 'a', tools: null });
+  t.same(parse({ prompt: [USER] }), { prompt: [USER], tools: null });
+  t.same([parse({ prompt: 'a' }), parse({ prompt: 'a', completion: 'b' })].map(isPrompt), [true, false]);
+  refused(t, { prompt: [ANSWER] }, /^the prompt ends with a message of the role "assistant"/);
 });

@@ -1,14 +1,21 @@
 /** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
 import { ZerofleetError } from '../errors.js';
-import { type JsonlContinued, type JsonlLabelled, parseCompleted } from './completions.js';
+import {
+  checkPrompt,
+  type JsonlContinued,
+  type JsonlLabelled,
+  type JsonlPrompt,
+  parseCompleted,
+  parsePrompt,
+} from './completions.js';
 import { hasUnpairedSurrogate, nameOf, parseUnambiguously, RepeatedName } from './exact-json.js';
 import {
   BadLine,
   checkLearned,
   isObject,
   type JsonlChat,
-  type JsonlMessage,
+  LEARNED_ROLE,
   parseMessages,
   parseTools,
   UNPAIRED_SURROGATE,
@@ -18,7 +25,18 @@ import { type JsonlPair, parseOutputs, parsePair } from './preferences.js';
 
 export type { JsonlChat } from './fields.js';
 
-export type JsonlDocument = { text: string } | JsonlContinued | JsonlChat | JsonlPair | JsonlLabelled;
+export type JsonlDocument =
+  | { text: string }
+  | JsonlContinued
+  | JsonlChat
+  | JsonlPair
+  | JsonlLabelled
+  | JsonlPrompt;
+
+/** Returns whether a document is a prompt alone, of which nothing can be learned without a reward. */
+export function isPrompt(document: JsonlDocument): boolean {
+  return 'prompt' in document && !('completion' in document || 'chosen' in document);
+}
 
 /** Maximum line length in bytes. */
 export const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -43,7 +61,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Reader of each kind of document, by the field that only this kind has. */
 const READERS: Readonly<Record<string, (line: Fields) => JsonlDocument>> = {
   text: ({ text }) => ({ text: nonEmptyText(text) }),
-  messages: (line) => ({ messages: parseChat(line.messages), ...parseTools(line) }),
+  messages: parseChat,
   chosen: parsePair,
   preferred_output: parseOutputs,
   completion: parseCompleted,
@@ -56,7 +74,17 @@ const PUBLIC_READERS: typeof READERS = {
   conversations: parseConversations,
 };
 
-const ALL_READERS = { ...READERS, ...PUBLIC_READERS };
+/** Fields of a line that judges completions, so that its prompt is not alone. */
+const JUDGED = ['rejected', 'label'];
+
+/** Reader of a line that has no field of the others: a prompt whose completions are sampled. */
+const PROMPT_READERS: typeof READERS = {
+  prompt: (line) => ({ prompt: parsePrompt(line.prompt), ...parseTools(line) }),
+};
+
+/** A line is read by the first of these that has one of its fields. */
+const READERS_IN_ORDER = [READERS, PUBLIC_READERS, PROMPT_READERS];
+const ALL_READERS = { ...READERS, ...PUBLIC_READERS, ...PROMPT_READERS };
 const KINDS = Object.keys(ALL_READERS);
 
 /** The names in words: `"a", "b" and "c"`. */
@@ -69,9 +97,12 @@ const listed = (names: readonly string[]) =>
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
-  const isGiven = (name: string) => value[name] !== undefined;
-  const given = Object.keys(READERS).filter(isGiven);
-  const found = given.length > 0 ? given : Object.keys(PUBLIC_READERS).filter(isGiven);
+  const isJudged = JUDGED.some((name) => value[name] !== undefined);
+  const isGiven = (name: string) => value[name] !== undefined && !(name === 'prompt' && isJudged);
+  const found =
+    READERS_IN_ORDER.map((readers) => Object.keys(readers).filter(isGiven)).find(
+      ({ length }) => length > 0,
+    ) ?? [];
   const [only = '', ...others] = found;
   const read = ALL_READERS[only];
   if (read !== undefined && others.length === 0) return read(value);
@@ -111,8 +142,12 @@ function nonEmptyText(text: unknown): string {
   return text;
 }
 
-function parseChat(messages: unknown): JsonlMessage[] {
-  const parsed = parseMessages(messages, '"messages"');
-  checkLearned(parsed);
-  return parsed;
+/** A chat without a turn of the assistant is a prompt. */
+function parseChat({ messages: given, ...line }: Fields): JsonlChat | JsonlPrompt {
+  const messages = parseMessages(given, '"messages"');
+  const tools = parseTools(line);
+  if (messages.length > 0 && messages.every(({ role }) => role !== LEARNED_ROLE))
+    return { prompt: checkPrompt(messages), ...tools };
+  checkLearned(messages);
+  return { messages, ...tools };
 }

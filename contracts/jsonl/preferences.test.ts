@@ -154,7 +154,7 @@ t.test('any line is read or refused as a bad line', async (t) => {
     fc.property(fc.record({ ...fields, input }, { requiredKeys: [] }), (line) => {
       try {
         const read = parse(line);
-        t.ok('chosen' in read || 'completion' in read || 'messages' in read);
+        t.ok('chosen' in read || 'prompt' in read || 'messages' in read);
       } catch (error) {
         t.ok(error instanceof BadLine && error.message.length > 10, String(error));
       }

@@ -19,6 +19,8 @@
  *     jobs/<job>/results/<number>.json                                its result; written once
  *     jobs/<job>/call-numbers/<request>.<attempt>                     number that a request of Tinker's API has claimed
  *                                                                    for its call; written once
+ *     jobs/<job>/rewards/<number>.json                                the samples of a `sample` call of the objective
+ *                                                                    grpo, with their rewards; written once
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are
  *                                                                    removed, too
@@ -94,6 +96,11 @@ export function callKey(jobId: string, number: number): string {
 
 export function callResultKey(jobId: string, number: number): string {
   return `${callResultsPrefix(jobId)}${callFile(number)}`;
+}
+
+/** Returns the key of the rewards of the samples of a call. */
+export function rewardsKey(jobId: string, number: number): string {
+  return `${jobKey(jobId)}/rewards/${callFile(number)}`;
 }
 
 function callFile(number: number): string {

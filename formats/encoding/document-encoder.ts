@@ -1,10 +1,14 @@
 import type { JsonlContent, JsonlContinued, JsonlLabelled } from '../../contracts/jsonl/completions.js';
+import { BadLine } from '../../contracts/jsonl/fields.js';
 import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import type { JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { TextFlaw, Unit } from '../../job-document/index.js';
 import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
 import { countTargets, type TokenPiece, type Tokens } from './tokens.js';
+
+const PROMPT_ALONE =
+  'it is a prompt without a completion, and only the objective grpo samples one; add the completion, or leave the line out';
 
 export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
 
@@ -79,6 +83,7 @@ export class DocumentEncoder {
         this.readCompletion(document, document.chosen, this.unit === 'labelled'),
         this.readCompletion(document, document.rejected, false),
       ];
+    if ('prompt' in document) throw new BadLine(PROMPT_ALONE);
     return this.templateOfChats()
       .renderAll(document)
       .map(({ learned, missing, ...text }) => ({ kind: 'chat', text, learned, missing }));

@@ -31,6 +31,7 @@ export function valuesOf(
     if (value !== undefined) values.push([name, value]);
   }
   add('preference/', metric.preference);
+  add('reinforcement/', metric.reinforcement);
   add('seconds/', metric.seconds);
   for (const [name, byRank] of Object.entries(metric.system ?? {}))
     byRank.forEach((value, rank) => {

@@ -1,5 +1,6 @@
 /** Rules between the fields of a call and the document of its session. */
 import type { Call, FieldError, PassLoss } from '../../contracts/index.js';
+import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../common/call-limits.js';
 import { fieldsOfType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import { checkRounding } from '../resolve/optimizer.js';
@@ -10,8 +11,6 @@ type Row = Pass['rows'][number];
 type Sample = Extract<Call, { type: 'sample' }>;
 
 const MAX_PASS_TOKENS = 2 ** 21;
-const MAX_SAMPLES = 1024;
-const MAX_SAMPLED_TOKENS = 2 ** 20;
 const NO_TARGET = -100;
 /** A call may have millions of bad numbers; the answer lists the first of them. */
 const MAX_ERRORS = 100;

@@ -4,6 +4,7 @@
  * loss_head.cc, transformer.cc), and sampling-memory.ts.
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { takesCalls } from '../objective.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -41,7 +42,7 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
   const numInputs = layers - below + (below === 0 ? 0 : 1);
   // With checkpoints a layer keeps only its input; the rest is recomputed, for one layer at a time.
   const numKept = spec.train.activation_checkpointing ? 1 : numInputs;
-  const isSession = spec.train.session !== undefined;
+  const isSession = takesCalls(spec.train);
   const sample = isSession ? samplingMemory(spec, machine) : { activations: 0, packed_weights: 0 };
   // Passes and samples use the workspace in turn.
   const passes = isSession ? [sizes, sampledSizes(spec, machine)] : [sizes];

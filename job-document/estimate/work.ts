@@ -1,6 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { architectureOf } from '../model/families/families.js';
 import { countOf } from '../model/params.js';
+import { preferencesOf } from '../objective.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
 /** Forward pass, plus the backward pass: for scores and weighted values twice the same. */
@@ -39,7 +40,8 @@ export function flopsPerToken(spec: ResolvedJobSpec): number {
  * Returns the forward passes of an objective besides the training: under the reference, and those of KTO's mismatched
  * sequences.
  */
-function scoringPasses({ objective }: ResolvedJobSpec['train']): number {
+function scoringPasses(train: ResolvedJobSpec['train']): number {
+  const objective = preferencesOf(train);
   const underReference = objective?.reference === 'base' ? 1 : 0;
   return objective?.type === 'kto' ? 2 * underReference + 1 : underReference;
 }

@@ -1,7 +1,7 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
-import { type Unit, unitOf, unitsOf } from '../objective.js';
+import { reinforcementOf, unitOf, unitsOf } from '../objective.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 
 type Data = JobSpec['data'];
@@ -19,17 +19,20 @@ export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): Fi
 export function resolveData(
   { uri: _, format: __, dataset, mixture, chat, ...given }: Data,
   sources: DataSources,
-  unit: Unit | null,
+  { objective }: Pick<ResolvedJobSpec['train'], 'objective'>,
 ): ResolvedData {
   return {
     ...defaultsOf('DataSpec'),
     // Parts of a chat, or of a preference, have little value without each other.
-    packing: sources.datasets.some((each) => each?.format === 'jsonl') || unit !== null ? 'whole' : 'split',
+    packing:
+      sources.datasets.some((each) => each?.format === 'jsonl') || objective !== undefined
+        ? 'whole'
+        : 'split',
     ...given,
     // A session reads none.
     ...(sources.datasets.length > 0 && namedDatasets({ dataset, mixture })),
     tokenizer: resolveTokenizer(given, sources),
-    ...withChat(resolveTemplate(given, sources), unit === null ? (chat ?? {}) : null),
+    ...withChat(resolveTemplate(given, sources), objective === undefined ? (chat ?? {}) : null),
   };
 }
 
@@ -48,7 +51,7 @@ function namedDatasets({
   return { mixture: entries };
 }
 
-/** @param chat null for preferences, whose completions are learned as a whole */
+/** @param chat null for an objective whose completions are learned as a whole */
 function withChat(template: ReturnType<typeof resolveTemplate>, chat: Data['chat'] | null) {
   // Only a template renders chats.
   if (template.chat_template === null || chat === null) return template;
@@ -121,6 +124,7 @@ function sumOf(numbers: readonly (number | null)[]): number | null {
 
 function samplesOf(dataset: Dataset | null, data: ResolvedData, train: SampledTrain): number | null {
   if (dataset === null) return null;
+  if (reinforcementOf(train) !== null) return dataset.num_documents;
   const unit = unitOf(train);
   const all = unit === null ? sequencesOf(dataset, data, train.sequence_length) : unitsOf(dataset, unit);
   if (all === null || data.validation_fraction === 0) return all;

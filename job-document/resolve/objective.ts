@@ -1,29 +1,32 @@
 import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
-import { type Unit, unitOf } from '../objective.js';
+import { type Preferences, preferencesOf, reinforcementOf, type Unit, unitOf } from '../objective.js';
+import { checkReinforcement, resolveReinforcement } from '../reinforcement/settings.js';
 import { type DataSources, datasetPointersOf } from './tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Objective = NonNullable<Train['objective']>;
 type ResolvedTrain = ResolvedJobSpec['train'];
-type ResolvedObjective = NonNullable<ResolvedTrain['objective']>;
 
 const AT = '/train/objective';
+/** A worker keeps the prompts of its job in memory. */
+const MAX_PROMPT_BYTES = 256 * 2 ** 20;
 
 /** KTO estimates its reference point over the sequences of a micro-batch; one alone would be noise. */
 export const MIN_MICRO_BATCH_OF_KTO = 2;
 
-/** @param adapter the resolved adapter, which determines the default of `reference` */
+/** @param train the resolved adapter determines the default of `reference`, `sequence_length` that of `max_tokens` */
 export function resolveObjective(
   given: Objective | undefined,
-  adapter: ResolvedTrain['adapter'],
+  { adapter, sequence_length }: Pick<ResolvedTrain, 'adapter' | 'sequence_length'>,
 ): Pick<ResolvedTrain, 'objective'> {
   if (given === undefined || given.type === 'sft') return {};
+  if (given.type === 'grpo') return { objective: resolveReinforcement(given, sequence_length) };
   // The default of a job with a base; a type without a reference leaves it out.
   const reference = baseFault(adapter) === null && { reference: 'base' as const };
   const { type } = given;
-  return { objective: filledByType<ResolvedObjective>('ObjectiveSpec', { ...reference, ...given, type }) };
+  return { objective: filledByType<Preferences>('ObjectiveSpec', { ...reference, ...given, type }) };
 }
 
 /** Returns why the job has no base model to compare with; null if it has one. */
@@ -48,10 +51,13 @@ export function checkObjective(
   { train }: ResolvedJobSpec,
 ): FieldError[] {
   if (given === undefined) return [];
+  const reinforcement = reinforcementOf(train);
+  if (reinforcement !== null) return checkReinforcement(given, reinforcement, train);
   const { type } = given;
   const errors = withoutEffect(AT, given, fieldsOfType('ObjectiveSpec', type), `with the objective ${type}`);
-  if (train.objective === undefined) return errors;
-  const fault = train.objective.reference === 'base' ? baseFault(train.adapter) : null;
+  const preferences = preferencesOf(train);
+  if (preferences === null) return errors;
+  const fault = preferences.reference === 'base' ? baseFault(train.adapter) : null;
   if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));
   if (type === 'kto' && train.micro_batch_size < MIN_MICRO_BATCH_OF_KTO) {
     const message =
@@ -76,16 +82,23 @@ export function checkObjective(
 }
 
 /** Checks that the objective can read every document of the datasets. */
-export function checkPreferences(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
+export function checkDatasets(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
   return datasetPointersOf(resolved.data, sources).flatMap(([at, each]) =>
     each === null ? [] : checkDocuments(at, each, resolved.train),
   );
 }
 
 function checkDocuments(at: string, dataset: Dataset, train: ResolvedTrain): FieldError[] {
-  const { id, num_documents, num_preferences, num_labelled } = dataset;
+  const { id, num_documents, num_preferences, num_labelled, num_prompts } = dataset;
   const unit = unitOf(train);
   const type = train.objective?.type ?? 'sft';
+  if (type === 'grpo') return checkPrompts(at, dataset);
+  if (num_prompts > 0) {
+    const message =
+      `dataset ${id} has ${num_prompts} prompts without a completion, which the objective ${type} does not read: ` +
+      'add the completions, or set train.objective to {"type": "grpo"} with a grader';
+    return [fieldError(at, 'dataset_has_prompts', message)];
+  }
   if (unit === null) {
     if (num_preferences + num_labelled === 0) return [];
     const message =
@@ -99,6 +112,16 @@ function checkDocuments(at: string, dataset: Dataset, train: ResolvedTrain): Fie
     `the objective ${type} does not read ${num_documents - readable} of the ${num_documents} documents of dataset ${id}, ` +
     `which has format=${dataset.format}; ${remedy(unit, dataset)}`;
   return [fieldError(at, 'dataset_without_preferences', message)];
+}
+
+function checkPrompts(at: string, { id, format, bytes }: Dataset): FieldError[] {
+  if (format !== 'jsonl') {
+    const message = `the objective grpo reads prompts, and dataset ${id} has format=${format}; upload lines {"messages": […]} or {"prompt": …} as format=jsonl`;
+    return [fieldError(at, 'dataset_without_prompts', message)];
+  }
+  if (bytes <= MAX_PROMPT_BYTES) return [];
+  const message = `the objective grpo reads datasets of at most ${MAX_PROMPT_BYTES / 2 ** 20} MiB, and ${id} has ${bytes} bytes; upload fewer prompts`;
+  return [fieldError(at, 'dataset_too_large', message)];
 }
 
 function counted({ num_preferences, num_labelled }: Dataset): string {

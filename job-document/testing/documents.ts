@@ -13,6 +13,7 @@ export const DATASET: Dataset = {
   num_chats: 0,
   num_preferences: 0,
   num_labelled: 0,
+  num_prompts: 0,
   num_tokens: 1000,
   max_token: null,
   project: 'default',

@@ -17,6 +17,7 @@ export function testDataset(): Dataset {
     num_chats: 0,
     num_preferences: 0,
     num_labelled: 0,
+    num_prompts: 0,
     num_tokens: 1000,
     max_token: null,
     project: 'default',

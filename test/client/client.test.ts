@@ -198,6 +198,7 @@ t.test('all methods', async (t) => {
     await answerCall(stack, id, 1, result);
     t.same(await waiting, result);
     t.match(await collect(client.calls.list(id)), [{ number: 1, type: 'save_state', state: 'done' }]);
+    await t.rejects(client.calls.rollout(id), { code: 'no_rollouts' });
   });
 
   await t.test('sweeps', async (t) => {

@@ -21,6 +21,7 @@ import { GracePeriod } from './preemption/grace-period.js';
 import { machineId, machineTopology, reportDrained } from './preemption/machine.js';
 import { SlurmAllocation } from './preemption/slurm-allocation.js';
 import type { PreemptionSource } from './preemption/source.js';
+import { openGraders } from './project-graders.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -73,27 +74,27 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const opened: { close(): Promise<void> }[] = [store, objects];
+  const graders = openGraders(config, store);
+  const opened: { close(): Promise<void> }[] = [graders, store, objects];
   const closeOpened = async () => {
     for (const part of opened) await part.close();
   };
   const metrics = new AgentMetrics({ pool: config.pool, slots });
-  const parts = await openServers(metrics, options, opened).catch(async (error: unknown) => {
-    await closeOpened();
-    throw error;
-  });
+  const fail = (error: unknown) =>
+    closeOpened().then(() => {
+      throw error;
+    });
+  const { metrics_url: metricsUrl, ...parts } = await openServers(metrics, options, opened).catch(fail);
   const agent = new Agent({
     store,
     objects,
-    sessions: parts.sessions,
+    ...parts,
+    graders,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     processes,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     cache_bytes: config.cache_bytes,
     ...compute,
-    links: parts.links,
-    machine: parts.machine,
-    topology: parts.topology,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
     timing,
@@ -105,7 +106,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   });
   await agent.ready();
   log.info({ worker: agent.id, pool: config.pool, slots, numerics: compute.numerics }, 'taking jobs');
-  if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
+  if (metricsUrl !== null) log.info({ url: metricsUrl }, 'metrics');
   const watch = watchGpus(compute, metrics, processes, log);
   const closing = new AbortController();
   // An autoscaler may replace the machine.
@@ -123,7 +124,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await closeOpened();
   };
   return {
-    metricsUrl: parts.metrics_url,
+    metricsUrl,
     id: agent.id,
     close: () => {
       closed ??= close();

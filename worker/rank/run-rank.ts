@@ -1,3 +1,4 @@
+import { takesCalls } from '../../job-document/index.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { toRankError } from '../shared/errors.js';
 import type { NativeCore, RankTrainer, StepResult } from '../shared/native/adapter.js';
@@ -137,16 +138,16 @@ async function trainWith(
     if (done === step + 1) beat();
   };
   const common = { trainer, writer, start, send, onStep };
-  const end = await (start.spec.train.session === undefined
-    ? trainLoop({
+  const end = await (takesCalls(start.spec.train)
+    ? callLoop({ ...common, channel, objects, state, begun, inbox })
+    : trainLoop({
         ...common,
         first_step: step,
         early_stopping: begun.early_stopping,
         flags: () => inbox.flags,
         saveRequest: () => inbox.saveRequest,
         now: () => performance.now() / 1000,
-      })
-    : callLoop({ ...common, channel, objects, state, begun, inbox }));
+      }));
   await writer.idle();
   await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
 }

@@ -1,12 +1,12 @@
 import type { ResolvedParamGroup } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import { estimateRank, trainedArchitecture } from '../../job-document/index.js';
+import { estimateRank, preferencesOf, takesCalls, trainedArchitecture } from '../../job-document/index.js';
 import type { TrainerConfig } from '../shared/native/adapter.js';
 
 /** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data } = start.spec;
-  const { optimizer, objective, session, steps } = train;
+  const { optimizer, steps } = train;
   const [beta1, beta2] = optimizer.betas ?? [];
   return {
     ...train,
@@ -17,8 +17,8 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     rank: start.rank,
     world_size: start.world_size,
     threads: start.threads,
-    preference: objective ?? null,
-    session: session !== undefined,
+    preference: preferencesOf(train),
+    session: takesCalls(train),
     // A session has no schedule that ends.
     steps: steps ?? 1,
     data_seed: data.seed,

@@ -15,6 +15,7 @@ import { Lease } from '../agent/lease/lease.js';
 import { LinkServer } from '../agent/link/link-server.js';
 import { AgentMetrics } from '../agent/metrics/agent-metrics.js';
 import { Drain } from '../agent/preemption/drain.js';
+import { openGraders } from '../agent/project-graders.js';
 import { LogReporter } from '../agent/reporting/log-reporter.js';
 import { ProgressReporter } from '../agent/reporting/progress-reporter.js';
 import { testProcesses } from './child-processes.js';
@@ -65,6 +66,10 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     object_store: { url: objects.url, s3_endpoint: null },
     sessions: null,
     processes: testProcesses(),
+    graders: openGraders(
+      { webhook_allow: [], grader_python: 'python3', grader_credentials: new Map() },
+      store,
+    ),
     cache_dir: '',
     cache_bytes: 0,
     slots: 1,

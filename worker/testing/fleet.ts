@@ -171,6 +171,7 @@ export class Fleet {
       num_chats: 0,
       num_preferences: 0,
       num_labelled: 0,
+      num_prompts: 0,
       num_tokens: bytes.length,
       max_token: null,
       project: 'default',

@@ -36,6 +36,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       num_chats: 0,
       num_preferences: 0,
       num_labelled: 0,
+      num_prompts: 0,
       num_tokens: uploaded.length,
       max_token: null,
       project: 'default',

@@ -47,7 +47,6 @@ const WRONG: Record<string, { code: string; message: RegExp }> = {
     code: 'dataset_parquet_invalid',
     message: /columns "content", "other", and needs at least one of text/,
   },
-  'a list without answers': { code: 'dataset_line_invalid', message: /^row 2: no message has the role/ },
   'a number that is none': { code: 'dataset_line_invalid', message: /^row 1: column "tools": it has NaN/ },
   'a bad label': {
     code: 'dataset_line_invalid',

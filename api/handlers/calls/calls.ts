@@ -1,9 +1,16 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { CallAnswer, CallReceipt, CallSummary } from '../../../contracts/index.js';
+import {
+  type CallAnswer,
+  type CallReceipt,
+  type CallSummary,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { readCallResult, typeOfCall } from '../../../formats/calls/call-log.js';
-import { callKey, callResultKey } from '../../../formats/checkpoint/layout.js';
+import { callKey, callResultKey, rewardsKey } from '../../../formats/checkpoint/layout.js';
+import { reinforcementOf, rolloutOfStep, rolloutPlan, sampleNumber } from '../../../job-document/index.js';
 import type { CallCounters } from '../../../state/index.js';
+import { findJob } from '../../access/found.js';
 import { checkCall, type StoredText } from '../../calls/append-call.js';
 import {
   countersOf,
@@ -72,6 +79,25 @@ export const listCalls: OperationHandler<'listCalls'> = async (request) => {
     data: await Promise.all(numbers.map(summaryOf)),
     next_cursor: newest > length ? String(newest - length + 1) : null,
   };
+};
+
+export const getRollout: OperationHandler<'getRollout'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { step } = request.query;
+  const { id, spec } = await findJob(request.records, request.params.job_id);
+  if (reinforcementOf(spec.train) === null)
+    throw new ZerofleetError('no_rollouts', `the objective of job ${id} is not grpo`);
+  const { answered } = await countersOf(request, id);
+  const plan = rolloutPlan(spec.train);
+  const known = Math.floor((answered - 1) / plan.calls);
+  // The rewards of the newest samples may not be known yet.
+  const asked = step === undefined ? [known, known - 1] : [rolloutOfStep(plan, step)];
+  for (const rollout of asked) {
+    const key = rewardsKey(id, sampleNumber(plan, rollout));
+    if (rollout >= 0 && (await objects.head(key)) !== null) return sendJson(request, reply, key);
+  }
+  const what = step === undefined ? 'no step has' : `step ${step} does not have`;
+  throw new ZerofleetError('rollout_not_found', `${what} samples with rewards yet`);
 };
 
 function receiptOf({ type, number }: StoredText, { answered }: CallCounters): CallReceipt {

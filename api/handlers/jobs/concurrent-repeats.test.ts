@@ -38,6 +38,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listCalls: reads,
   getCall: reads,
   getCallResult: reads,
+  getRollout: reads,
   putCall: unkeyed,
   getCheckpoint: reads,
   getCheckpointArchive: reads,

@@ -5,6 +5,7 @@ import {
   type ResolvedJobSpec,
   traceHeaders,
 } from '../../../contracts/index.js';
+import { allProblems } from '../../../graders/graders.js';
 import { jobWarnings } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
 import type { CreateJobResult, IdempotencyInput, JobStore } from '../../../state/index.js';
@@ -82,6 +83,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     template: templateFault(request),
     budget: rankBudget(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
+    grader: (given) => allProblems(server.services.graders, given, server.services.closing),
     integration: (given) => server.services.trackers.faultOf(given, store.project),
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,

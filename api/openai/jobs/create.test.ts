@@ -10,6 +10,13 @@ const BASE: BaseModel = {
   hasAdapter: false,
 };
 const FILE = 'ds_01J00000000000000000000000';
+const GRADER = {
+  type: 'string_check',
+  name: 'exact',
+  operation: 'eq',
+  input: '{{sample.output_text}}',
+  reference: '{{item.answer}}',
+} as const;
 
 /** Compiles as long as a body has a field for each of the official client's parameters. */
 const fields = (params: Required<JobCreateParams>): Record<keyof CreateBody, unknown> => params;
@@ -60,9 +67,38 @@ t.test('dpo compares with the base, or with the adapter that it goes on with', a
   t.notOk(adapted && 'adapter' in adapted, 'that of the checkpoint');
 });
 
+t.test('reinforcement has a grader, groups and prompts', async (t) => {
+  const hyperparameters = {
+    batch_size: 4,
+    compute_multiplier: 2,
+    learning_rate_multiplier: 0.5,
+    n_epochs: 2,
+  };
+  const found = spec({
+    method: { type: 'reinforcement', reinforcement: { grader: GRADER, hyperparameters } },
+  });
+  t.match(found.train, { epochs: 2, adapter: {}, optimizer: { lr: 2.5e-5 } });
+  t.notOk(found.train && 'global_batch_size' in found.train);
+  t.same(found.train?.objective, { type: 'grpo', grader: GRADER, prompts_per_step: 4, group_size: 16 });
+});
+
 t.test('what has no equivalent is refused by name', async (t) => {
   const cases: [Record<string, unknown>, string][] = [
-    [{ method: { type: 'reinforcement', reinforcement: {} } }, 'method'],
+    [{ method: { type: 'reinforcement' } }, 'method.reinforcement'],
+    [{ method: { type: 'reinforcement', reinforcement: {} } }, 'method.reinforcement.grader'],
+    [
+      { method: { type: 'reinforcement', reinforcement: { grader: GRADER } }, validation_file: FILE },
+      'validation_file',
+    ],
+    [
+      {
+        method: {
+          type: 'reinforcement',
+          reinforcement: { grader: GRADER, hyperparameters: { eval_interval: 5 } },
+        },
+      },
+      'method.reinforcement.hyperparameters.eval_interval',
+    ],
     [{ integrations: [{ type: 'wandb', wandb: { project: 'x' } }] }, 'integrations'],
     [{ metadata: { 'openai/model': 'x' } }, 'metadata'],
     [{ training_file: undefined }, 'training_file'],

@@ -1,5 +1,5 @@
 /** Documents of jobs from requests to create a fine-tuning job. */
-import type { JobSpec } from '../../../contracts/index.js';
+import type { Grader, JobSpec } from '../../../contracts/index.js';
 import { type Static, type TSchema, Type } from '../../../platform/schema.js';
 import { notSupported } from '../errors.js';
 import { LABELS, VALIDATION_FILE } from '../labels.js';
@@ -9,8 +9,10 @@ import { nullable, parserOf } from '../pages.js';
 const MAX_LABELS = 16;
 const DEFAULT_EPOCHS = 3;
 /** Rates of `learning_rate_multiplier` 1, usual ones for adapters of rank 16. */
-const RATES = { supervised: 2e-4, dpo: 5e-5 };
+const RATES = { supervised: 2e-4, dpo: 5e-5, reinforcement: 5e-5 };
 const DEFAULT_BETA = 0.1;
+/** Samples of a prompt with `compute_multiplier` 1. */
+const DEFAULT_GROUP = 8;
 
 const strict = { additionalProperties: false };
 const auto = <T extends TSchema>(schema: T) => nullable(Type.Union([Type.Literal('auto'), schema]));
@@ -22,6 +24,19 @@ const Hyperparameters = {
 const Supervised = Type.Object(Hyperparameters, strict);
 const Dpo = Type.Object(
   { ...Hyperparameters, beta: auto(Type.Number({ exclusiveMinimum: 0, maximum: 2 })) },
+  strict,
+);
+
+const Reinforcement = Type.Object(
+  {
+    ...Hyperparameters,
+    /** Has no equivalent: a model that reasons decides itself how long. */
+    reasoning_effort: nullable(Type.Literal('default')),
+    /** Samples of a prompt, relative to the default. */
+    compute_multiplier: auto(Type.Number({ exclusiveMinimum: 0, maximum: 64 })),
+    eval_interval: auto(Type.Integer({ minimum: 1 })),
+    eval_samples: auto(Type.Integer({ minimum: 1 })),
+  },
   strict,
 );
 
@@ -37,7 +52,12 @@ const Body = Type.Object(
           type: Type.Union([Type.Literal('supervised'), Type.Literal('dpo'), Type.Literal('reinforcement')]),
           supervised: Type.Optional(Type.Object({ hyperparameters: Type.Optional(Supervised) }, strict)),
           dpo: Type.Optional(Type.Object({ hyperparameters: Type.Optional(Dpo) }, strict)),
-          reinforcement: Type.Optional(Type.Unsafe<unknown>()),
+          reinforcement: Type.Optional(
+            Type.Object(
+              { grader: Type.Unsafe<Grader>(), hyperparameters: Type.Optional(Reinforcement) },
+              strict,
+            ),
+          ),
         },
         strict,
       ),
@@ -72,7 +92,7 @@ export function specOf(body: CreateBody, base: BaseModel): JobSpec {
     data: { dataset: body.training_file },
     train: {
       epochs,
-      global_batch_size: batch_size ?? 'auto',
+      ...(type === 'reinforcement' ? {} : { global_batch_size: batch_size ?? 'auto' }),
       sequence_length: base.sequence_length,
       optimizer: { lr: RATES[type] * multiplier },
       ...(base.hasAdapter ? {} : { adapter: {} }),
@@ -85,6 +105,7 @@ export function specOf(body: CreateBody, base: BaseModel): JobSpec {
           ...(base.hasAdapter && { reference: 'initial' as const }),
         },
       }),
+      ...(type === 'reinforcement' && { objective: reinforcementOf(body) }),
       ...(validation_file && {
         evaluation: { datasets: [{ name: VALIDATION_FILE, dataset: validation_file }] },
       }),
@@ -96,10 +117,33 @@ function methodOf({ method, hyperparameters, integrations }: CreateBody) {
   if (integrations && integrations.length > 0)
     throw notSupported('integrations', 'integrations are not supported; read metrics from the results file');
   const type = method?.type ?? 'supervised';
-  if (type === 'reinforcement')
-    throw notSupported('method', 'the method reinforcement is not supported; use supervised or dpo');
   const parameters = { ...hyperparameters, ...method?.[type]?.hyperparameters };
   return { type, ...parameters, beta: method?.dpo?.hyperparameters?.beta };
+}
+
+/** Returns the objective of the method `reinforcement`. */
+function reinforcementOf({ method, validation_file }: CreateBody) {
+  const { grader, hyperparameters = {} } = method?.reinforcement ?? {};
+  const { batch_size, compute_multiplier, eval_interval, eval_samples } = hyperparameters;
+  if (grader === undefined)
+    throw notSupported('method.reinforcement', 'the method reinforcement needs method.reinforcement.grader');
+  for (const [name, value] of Object.entries({ eval_interval, eval_samples }))
+    if (typeof value === 'number')
+      throw notSupported(
+        `method.reinforcement.hyperparameters.${name}`,
+        `${name} is not supported, because there are no evaluations by graders; omit it`,
+      );
+  if (validation_file)
+    throw notSupported(
+      'validation_file',
+      'the method reinforcement has no evaluations; omit validation_file',
+    );
+  return {
+    type: 'grpo' as const,
+    grader,
+    ...(typeof batch_size === 'number' && { prompts_per_step: batch_size }),
+    group_size: Math.max(2, Math.round(DEFAULT_GROUP * numberOr(compute_multiplier, 1))),
+  };
 }
 
 function metadataOf({ metadata }: CreateBody): Record<string, string> {

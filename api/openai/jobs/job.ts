@@ -64,6 +64,12 @@ function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' 
     batch_size: global_batch_size,
     learning_rate_multiplier: Number.isNaN(multiplier) ? ('auto' as const) : multiplier,
   };
+  if (objective?.type === 'grpo') {
+    const { grader, prompts_per_step } = objective;
+    const reinforcement = { grader, hyperparameters: { ...hyperparameters, batch_size: prompts_per_step } };
+    // The client's types have the graders of the translated API only.
+    return { hyperparameters, method: { type: 'reinforcement', reinforcement } as FineTuningJob.Method };
+  }
   if (objective?.type !== 'dpo')
     return { hyperparameters, method: { type: 'supervised', supervised: { hyperparameters } } };
   const { beta } = objective;

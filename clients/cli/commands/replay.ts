@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import type { Call, CallResult, Job, JobSpec, StoredCall } from '../../../contracts/index.js';
+import { reinforcementOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { NamedArgument } from '../names.js';
+import { RewardCheck } from '../reward-check.js';
 import { count } from './arguments.js';
 
 interface ReplayOptions {
@@ -44,7 +46,8 @@ async function replay(context: Context, id: string, { ranks }: ReplayOptions): P
   const made = await client.jobs.create(await documentOf(context, session, ranks), { signal });
   context.note(`${last} calls of ${id} on ${made.requested_ranks} ranks, as ${made.id}`);
   context.interruptMessage = `the replay goes on as ${made.id}; end it with: zerofleet cancel ${made.id}`;
-  const difference = await compareAll(context, { from: id, to: made.id, last });
+  const rewards = reinforcementOf(session.spec.train) && new RewardCheck(client, session);
+  const difference = await compareAll(context, { from: id, to: made.id, last, rewards });
   const found: Replay = { session: id, replay: made.id, calls: last, difference };
   await endReplay(context, made.id);
   if (difference === null) return context.show(found, () => `all ${last} results are the same, bit for bit`);
@@ -60,8 +63,9 @@ async function lastAnswered({ client }: Context, id: string): Promise<number> {
 }
 
 async function documentOf({ client }: Context, { id, name, spec }: Job, ranks?: number): Promise<JobSpec> {
-  const given = await client.jobs.document(id);
-  if (given === null) throw new CliError(`the document of ${id} is not stored`, EXIT.failed);
+  const stored = await client.jobs.document(id);
+  if (stored === null) throw new CliError(`the document of ${id} is not stored`, EXIT.failed);
+  const given = reinforcementOf(spec.train) === null ? stored : asSession(stored);
   const title = `replay of ${name === '' ? id : name}`.slice(0, 100);
   if (ranks === undefined) return { ...given, name: title };
   const { expert_parallel_size: min } = spec.zero;
@@ -72,15 +76,38 @@ async function documentOf({ client }: Context, { id, name, spec }: Job, ranks?: 
   };
 }
 
+/** Returns the document of a session that a client gives the calls of an objective. */
+function asSession({ data, train = {}, ...document }: JobSpec): JobSpec {
+  const { dataset: _, uri: _uri, format: _format, seed: _seed, ...texts } = data;
+  const {
+    objective: _objective,
+    steps: _steps,
+    epochs: _epochs,
+    lr_schedule: _schedule,
+    ...settings
+  } = train;
+  return { ...document, data: texts, train: { ...settings, session: {} } };
+}
+
+interface Compared {
+  from: string;
+  to: string;
+  last: number;
+  /** Null: clients have written the calls. */
+  rewards: RewardCheck | null;
+}
+
 /** Returns the first difference; null for none. */
 async function compareAll(
   { client, signal }: Context,
-  { from, to, last }: { from: string; to: string; last: number },
+  { from, to, last, rewards }: Compared,
 ): Promise<Difference | null> {
   /** Checkpoints of the replay by those of the session. */
   const checkpoints = new Map<string, string>();
   for (let number = 1; number <= last; number += 1) {
     const stored = await client.calls.get(from, number);
+    const wrong = (await rewards?.differenceOf(number, stored)) ?? null;
+    if (wrong !== null) return { call: number, type: stored.type, ...wrong };
     await client.calls.put(to, number, callOf(stored, checkpoints, number));
     const before = await client.calls.result(from, number, { signal });
     const now = await client.calls.result(to, number, { signal });

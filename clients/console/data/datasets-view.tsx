@@ -88,6 +88,7 @@ const factsOf = (dataset: Dataset): [string, string | null][] => [
   ['Chats', some(dataset.num_chats)],
   ['Preferences', some(dataset.num_preferences)],
   ['Labelled', some(dataset.num_labelled)],
+  ['Prompts', some(dataset.num_prompts)],
   ['Tokens', dataset.num_tokens === null ? null : count(dataset.num_tokens)],
   ['Largest token', dataset.max_token === null ? null : String(dataset.max_token)],
   ['Source', dataset.source?.uri ?? null],

@@ -131,6 +131,7 @@ function countsOf({
   num_chats,
   num_preferences,
   num_labelled,
+  num_prompts,
 }: Dataset): string {
   const some = (number: number, noun: string) => number > 0 && `${count(number)} ${noun}`;
   return [
@@ -140,6 +141,7 @@ function countsOf({
     some(num_chats, 'chats'),
     some(num_preferences, 'preferences'),
     some(num_labelled, 'labelled completions'),
+    some(num_prompts, 'prompts'),
   ]
     .filter(Boolean)
     .join(' · ');

@@ -8,12 +8,20 @@ import { count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import '../style/samples.css';
 import type { LiveRun } from './live-run.js';
+import { RolloutSamples } from './rollout-samples.js';
 
 /** Checkpoints also answer after the end of the run, when its stream is over. */
 const REREAD_MS = 10_000;
 
-/** How checkpoints answer the prompts of the document, side by side. */
+/** Samples of a step with their rewards, or how checkpoints answer the prompts of the document. */
 export function Samples({ run }: { run: LiveRun }) {
+  const job = run.job.value;
+  if (job?.spec.train.objective?.type === 'grpo') return <RolloutSamples id={job.id} />;
+  return <Answers run={run} />;
+}
+
+/** How checkpoints answer the prompts of the document, side by side. */
+function Answers({ run }: { run: LiveRun }) {
   const job = run.job.value;
   const id = job?.id ?? '';
   const reader = useMemo(() => new AnswersReader(id), [id]);

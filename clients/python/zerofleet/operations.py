@@ -411,10 +411,10 @@ class JobsOperations(Resource):
         an event file of TensorBoard with a scalar for each value, as a 32-bit number, `NaN` for
         `null`. A step that appears again replaces the values of this step and of later ones. Names
         of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
-        `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/` and `seconds/` with a
-        field of these objects, and `system/` with a field of this object, `/` and the rank.
-        `trust_ratios/` is followed by the index of the group, `/`, and `min`, `median` or `max`.
-        `eval_loss` may be followed by `/` and the name of a dataset."""
+        `tokens_per_second`, `world_size`, `memory_bytes`. Also `preference/`, `reinforcement/` and
+        `seconds/` with a field of these objects, and `system/` with a field of this object, `/` and
+        the rank. `trust_ratios/` is followed by the index of the group, `/`, and `min`, `median` or
+        `max`. `eval_loss` may be followed by `/` and the name of a dataset."""
         return self._http.open(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/metrics",
@@ -594,6 +594,23 @@ class JobsOperations(Resource):
             "PUT",
             f"/v1/jobs/{quoted(job_id)}/calls/{quoted(number)}",
             body=body,
+        )
+        return answer
+
+    def get_rollout(
+        self,
+        job_id: schemas.JobId,
+        *,
+        step: Optional[int] = None,
+    ) -> schemas.Rollout:
+        """The samples that a step of a job with the objective `grpo` uses, with their rewards;
+        those of the newest step whose rewards are known, unless `step` names one."""
+        answer: schemas.Rollout = self._http.json(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/rollout",
+            query={
+                "step": step,
+            },
         )
         return answer
 

@@ -1286,18 +1286,154 @@ class AdapterSpec(TypedDict, total=False):
     normal with the standard deviation 1/rank. B begins with zeros."""
 
 
+class StringCheckGrader(TypedDict):
+    """Compares two texts. The score is 1 if the comparison holds, otherwise 0."""
+    type: Literal["string_check"]
+    """Type of the grader."""
+    name: GraderName
+    input: GraderTemplate
+    reference: GraderTemplate
+    operation: Literal["eq", "ne", "like", "ilike"]
+    """`eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same
+    without regard to case."""
+
+
+class TextSimilarityGrader(TypedDict):
+    """Measures the similarity of two texts, from 0 to 1."""
+    type: Literal["text_similarity"]
+    """Type of the grader."""
+    name: GraderName
+    input: GraderTemplate
+    reference: GraderTemplate
+    evaluation_metric: Literal["fuzzy_match", "bleu", "gleu", "meteor", "rouge_1", "rouge_2", "rouge_3", "rouge_4", "rouge_5", "rouge_l"]
+    """The metric. `cosine` is not supported, because it needs an embedding model."""
+
+
+class _GraderMessageRequired(TypedDict):
+    role: Literal["system", "developer", "user", "assistant"]
+    """Role of the message."""
+    content: GraderTemplate
+
+
+
+class GraderMessage(_GraderMessageRequired, total=False):
+    """A message to the model that scores."""
+    type: Literal["message"]
+    """Type of the object."""
+
+
+class GraderSampling(TypedDict, total=False):
+    """Sampling of the model that scores."""
+    max_completions_tokens: int
+    """The most tokens of its answer."""
+    temperature: float
+    """Temperature."""
+    top_p: float
+    """Nucleus sampling."""
+    seed: int
+    """Seed."""
+
+
+class _ScoreModelGraderRequired(TypedDict):
+    type: Literal["score_model"]
+    """Type of the grader."""
+    name: GraderName
+    model: str
+    """Model of the server, or without `server` a model of the project."""
+    input: List[GraderMessage]
+    """The messages to the model."""
+
+
+
+class ScoreModelGrader(_ScoreModelGraderRequired, total=False):
+    """Lets a model score the answer. The model answers with a JSON object whose field `result` is
+    the score."""
+    server: str
+    """Name of an OpenAI-compatible server whose URL and key the operator has configured."""
+    range: List[float]
+    """The smallest and the largest score. A score outside of it is an error."""
+    sampling_params: GraderSampling
+
+
+class PythonGrader(TypedDict):
+    """Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a
+    process of its own, without network and files, and with limits of time and memory."""
+    type: Literal["python"]
+    """Type of the grader."""
+    name: GraderName
+    source: str
+    """Source of the module."""
+
+
+class WebhookGrader(TypedDict):
+    """Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON
+    object whose field `score` is the score."""
+    type: Literal["webhook"]
+    """Type of the grader."""
+    name: GraderName
+    webhook: WebhookId
+    """Webhook of the project, whose URL is asked and whose secrets sign the request."""
+
+
+class SingleGrader(TypedDict):
+    """A grader that is no combination of others."""
+    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook"]
+    """Type of the grader."""
+    name: GraderName
+
+
+class MultiGrader(TypedDict):
+    """Combines the scores of several graders by a formula."""
+    type: Literal["multi"]
+    """Type of the grader."""
+    name: GraderName
+    graders: Dict[str, SingleGrader]
+    """Graders by their names in the formula."""
+    calculate_output: str
+    """Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`,
+    `max`, `abs`, `floor`, `ceil`, `exp`, `sqrt`, `log`."""
+
+
+class Grader(TypedDict):
+    """Scores the answer of a model. `type` determines the other fields. Inputs and references are
+    templates: `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer,
+    `{{sample.output_json.NAME}}` a field of an answer that is JSON. `docs/graders.md` describes
+    each type."""
+    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook", "multi"]
+    """Type of the grader."""
+    name: GraderName
+
+
+class _PolicyLossRequired(TypedDict):
+    type: Literal["importance_sampling", "ppo", "cispo"]
+    """The loss."""
+
+
+
+class PolicyLoss(_PolicyLossRequired, total=False):
+    """Loss of a token with the advantage A, log p of the trained model and its value when the
+    sample was drawn, whose difference has the exponential r. `importance_sampling`: −r · A. `ppo`:
+    −min(r · A, clip(r, 1 − `clip_low`, 1 + `clip_high`) · A). `cispo`: −stop_gradient(clip(r)) · A
+    · log p."""
+    clip_low: float
+    """`ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default."""
+    clip_high: float
+    """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
+
+
 class _ObjectiveSpecRequired(TypedDict):
-    type: Literal["sft", "dpo", "ipo", "orpo", "kto", "simpo"]
+    type: Literal["sft", "dpo", "ipo", "orpo", "kto", "simpo", "grpo"]
     """`sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov
     et al. 2023. `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`:
-    Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas."""
+    Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
+    `grpo`: reinforcement learning with graders (Shao et al. 2024), see `docs/reinforcement.md`."""
 
 
 
 class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
-    """The training objective. Every objective but `sft` needs preferences as data. Batch sizes then
-    count units: pairs of a chosen and a rejected completion, or for `kto` completions. `type`
-    determines the available fields and their defaults; a field of another type is refused."""
+    """The training objective. Every objective but `sft` and `grpo` needs preferences as data. Batch
+    sizes then count units: pairs of a chosen and a rejected completion, or for `kto` completions.
+    `type` determines the available fields and their defaults; a field of another type is refused."""
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
     weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
@@ -1314,6 +1450,34 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
     without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
     `initial`: the model at the beginning of the job, the default otherwise."""
+    grader: Grader
+    prompts_per_step: int
+    """`grpo`: prompts that are sampled at once; 16 by default."""
+    group_size: int
+    """`grpo`: samples of each prompt, which are compared with each other; 8 by default."""
+    max_tokens: int
+    """`grpo`: maximum tokens of a sample; half of `train.sequence_length` by default."""
+    temperature: float
+    """`grpo`: sampling temperature; 1 by default."""
+    top_p: float
+    """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
+    top_k: int
+    """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    num_iterations: int
+    """`grpo`: optimizer steps with the same samples; 1 by default."""
+    loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
+    loss_type: Literal["grpo", "dapo", "dr_grpo"]
+    """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
+    of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their
+    sum over the number of samples and `max_tokens`."""
+    scale_rewards: Literal["group", "batch", "none"]
+    """`grpo`: divisor of the advantages, by the names of TRL: the standard deviation of the rewards
+    of the group (the default) or of all samples, or none. A deviation is that of a sample, plus
+    0.0001."""
+    max_failed_share: float
+    """`grpo`: share of the samples of a step whose grading may fail; a larger one fails the job. A
+    part of a grader that fails scores 0. 0.1 by default."""
 
 
 class SessionSpec(TypedDict, total=False):
@@ -1518,7 +1682,7 @@ class ResolvedAdapter(TypedDict):
     normal with the standard deviation 1/rank. B begins with zeros."""
 
 
-class _ResolvedObjectiveRequired(TypedDict):
+class _ResolvedPreferencesRequired(TypedDict):
     type: Literal["dpo", "ipo", "orpo", "kto", "simpo"]
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
@@ -1526,8 +1690,89 @@ class _ResolvedObjectiveRequired(TypedDict):
 
 
 
-class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
+class ResolvedPreferences(_ResolvedPreferencesRequired, total=False):
     """The preference objective, with every field of its type."""
+    label_smoothing: float
+    """`dpo`: probability that the completions of a pair are swapped (conservative DPO); 0 by
+    default."""
+    gamma: float
+    """`simpo`: margin between the rewards of a pair; 1 by default."""
+    desirable_weight: float
+    """`kto`: weight of desirable completions; 1 by default."""
+    undesirable_weight: float
+    """`kto`: weight of undesirable completions; 1 by default."""
+    reference: Literal["initial", "base"]
+    """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
+    without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model at the beginning of the job, the default otherwise."""
+    grader: Grader
+    prompts_per_step: int
+    """`grpo`: prompts that are sampled at once; 16 by default."""
+    group_size: int
+    """`grpo`: samples of each prompt, which are compared with each other; 8 by default."""
+    max_tokens: int
+    """`grpo`: maximum tokens of a sample; half of `train.sequence_length` by default."""
+    temperature: float
+    """`grpo`: sampling temperature; 1 by default."""
+    top_p: float
+    """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
+    top_k: int
+    """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    num_iterations: int
+    """`grpo`: optimizer steps with the same samples; 1 by default."""
+    loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
+    loss_type: Literal["grpo", "dapo", "dr_grpo"]
+    """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
+    of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their
+    sum over the number of samples and `max_tokens`."""
+    scale_rewards: Literal["group", "batch", "none"]
+    """`grpo`: divisor of the advantages, by the names of TRL: the standard deviation of the rewards
+    of the group (the default) or of all samples, or none. A deviation is that of a sample, plus
+    0.0001."""
+    max_failed_share: float
+    """`grpo`: share of the samples of a step whose grading may fail; a larger one fails the job. A
+    part of a grader that fails scores 0. 0.1 by default."""
+
+
+class _ResolvedReinforcementRequired(TypedDict):
+    type: Literal["grpo"]
+    grader: Grader
+    prompts_per_step: int
+    """`grpo`: prompts that are sampled at once; 16 by default."""
+    group_size: int
+    """`grpo`: samples of each prompt, which are compared with each other; 8 by default."""
+    max_tokens: int
+    """`grpo`: maximum tokens of a sample; half of `train.sequence_length` by default."""
+    temperature: float
+    """`grpo`: sampling temperature; 1 by default."""
+    top_p: float
+    """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
+    top_k: int
+    """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    num_iterations: int
+    """`grpo`: optimizer steps with the same samples; 1 by default."""
+    loss: PolicyLoss
+    """`grpo`: loss of a token; `ppo` by default."""
+    loss_type: Literal["grpo", "dapo", "dr_grpo"]
+    """`grpo`: how the losses of tokens are averaged, by the names of TRL. `grpo`: over the tokens
+    of each sample, then over the samples. `dapo`, the default: over all tokens. `dr_grpo`: their
+    sum over the number of samples and `max_tokens`."""
+    scale_rewards: Literal["group", "batch", "none"]
+    """`grpo`: divisor of the advantages, by the names of TRL: the standard deviation of the rewards
+    of the group (the default) or of all samples, or none. A deviation is that of a sample, plus
+    0.0001."""
+    max_failed_share: float
+    """`grpo`: share of the samples of a step whose grading may fail; a larger one fails the job. A
+    part of a grader that fails scores 0. 0.1 by default."""
+
+
+
+class ResolvedReinforcement(_ResolvedReinforcementRequired, total=False):
+    """Reinforcement learning, with every field."""
+    beta: float
+    """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
+    weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
     label_smoothing: float
     """`dpo`: probability that the completions of a pair are swapped (conservative DPO); 0 by
     default."""
@@ -2592,124 +2837,6 @@ class DataPreview(TypedDict):
     """Texts that were read and do not teach what their writer probably intends."""
 
 
-class StringCheckGrader(TypedDict):
-    """Compares two texts. The score is 1 if the comparison holds, otherwise 0."""
-    type: Literal["string_check"]
-    """Type of the grader."""
-    name: GraderName
-    input: GraderTemplate
-    reference: GraderTemplate
-    operation: Literal["eq", "ne", "like", "ilike"]
-    """`eq`: equal. `ne`: not equal. `like`: the input contains the reference. `ilike`: the same
-    without regard to case."""
-
-
-class TextSimilarityGrader(TypedDict):
-    """Measures the similarity of two texts, from 0 to 1."""
-    type: Literal["text_similarity"]
-    """Type of the grader."""
-    name: GraderName
-    input: GraderTemplate
-    reference: GraderTemplate
-    evaluation_metric: Literal["fuzzy_match", "bleu", "gleu", "meteor", "rouge_1", "rouge_2", "rouge_3", "rouge_4", "rouge_5", "rouge_l"]
-    """The metric. `cosine` is not supported, because it needs an embedding model."""
-
-
-class _GraderMessageRequired(TypedDict):
-    role: Literal["system", "developer", "user", "assistant"]
-    """Role of the message."""
-    content: GraderTemplate
-
-
-
-class GraderMessage(_GraderMessageRequired, total=False):
-    """A message to the model that scores."""
-    type: Literal["message"]
-    """Type of the object."""
-
-
-class GraderSampling(TypedDict, total=False):
-    """Sampling of the model that scores."""
-    max_completions_tokens: int
-    """The most tokens of its answer."""
-    temperature: float
-    """Temperature."""
-    top_p: float
-    """Nucleus sampling."""
-    seed: int
-    """Seed."""
-
-
-class _ScoreModelGraderRequired(TypedDict):
-    type: Literal["score_model"]
-    """Type of the grader."""
-    name: GraderName
-    model: str
-    """Model of the server, or without `server` a model of the project."""
-    input: List[GraderMessage]
-    """The messages to the model."""
-
-
-
-class ScoreModelGrader(_ScoreModelGraderRequired, total=False):
-    """Lets a model score the answer. The model answers with a JSON object whose field `result` is
-    the score."""
-    server: str
-    """Name of an OpenAI-compatible server whose URL and key the operator has configured."""
-    range: List[float]
-    """The smallest and the largest score. A score outside of it is an error."""
-    sampling_params: GraderSampling
-
-
-class PythonGrader(TypedDict):
-    """Runs `grade(sample, item)` of a Python module, which returns a number. Each grade runs in a
-    process of its own, without network and files, and with limits of time and memory."""
-    type: Literal["python"]
-    """Type of the grader."""
-    name: GraderName
-    source: str
-    """Source of the module."""
-
-
-class WebhookGrader(TypedDict):
-    """Asks a URL. It gets a signed POST, as messages of webhooks are, and answers with a JSON
-    object whose field `score` is the score."""
-    type: Literal["webhook"]
-    """Type of the grader."""
-    name: GraderName
-    webhook: WebhookId
-    """Webhook of the project, whose URL is asked and whose secrets sign the request."""
-
-
-class SingleGrader(TypedDict):
-    """A grader that is no combination of others."""
-    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook"]
-    """Type of the grader."""
-    name: GraderName
-
-
-class MultiGrader(TypedDict):
-    """Combines the scores of several graders by a formula."""
-    type: Literal["multi"]
-    """Type of the grader."""
-    name: GraderName
-    graders: Dict[str, SingleGrader]
-    """Graders by their names in the formula."""
-    calculate_output: str
-    """Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`,
-    `max`, `abs`, `floor`, `ceil`, `exp`, `sqrt`, `log`."""
-
-
-class Grader(TypedDict):
-    """Scores the answer of a model. `type` determines the other fields. Inputs and references are
-    templates: `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer,
-    `{{sample.output_json.NAME}}` a field of an answer that is JSON. `docs/graders.md` describes
-    each type."""
-    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook", "multi"]
-    """Type of the grader."""
-    name: GraderName
-
-
 class _GradeRequestRequired(TypedDict):
     grader: Grader
     output_text: str
@@ -2974,6 +3101,11 @@ class JobMetric(_JobMetricRequired, total=False):
     models with routers and a factor above 0; `null` when not finite."""
     preference: PreferenceMetrics
     """Present only with a preference `objective`."""
+    reinforcement: Dict[str, float]
+    """Present only with the objective `grpo`: of the samples that the step uses, `reward` (mean),
+    `reward_std`, `tokens` (mean), `truncated_share`, `failed_share` (of grading), `equal_groups`
+    (share of the groups whose rewards do not differ, so that they teach nothing), `entropy` (mean
+    of −log p over the tokens), and `score/` with the name of a grader (mean)."""
     trust_ratios: List[TrustRatios]
     """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
     per group of parameters with the same learning rate and weight decay. For experts that are
@@ -3335,6 +3467,42 @@ class CallReceipt(TypedDict):
     number: CallNumber
     type: CallType
     state: CallState
+
+
+class RolloutSample(TypedDict):
+    """A sample and its reward."""
+    text: str
+    """Text of the sample."""
+    tokens: int
+    """Number of tokens that are learned."""
+    truncated: bool
+    """True: the sample has `max_tokens` and no end."""
+    reward: float
+    """The reward."""
+    scores: Dict[str, float]
+    """Score of each grader by its name."""
+    errors: List[GradeError]
+    """Graders that failed; their score is 0."""
+
+
+class RolloutGroup(TypedDict):
+    """A prompt with its samples."""
+    line: int
+    """Line of the dataset."""
+    prompt: str
+    """Text of the prompt."""
+    samples: List[RolloutSample]
+    """Samples of the prompt."""
+
+
+class Rollout(TypedDict):
+    """The samples of a step of a job with the objective `grpo`, and their rewards."""
+    step: int
+    """First step that uses the samples."""
+    call: CallNumber
+    """Number of the call that drew them."""
+    groups: List[RolloutGroup]
+    """The prompts with their samples."""
 
 
 class PassResult(TypedDict):
@@ -4002,6 +4170,9 @@ class Dataset(TypedDict):
     """Number of documents that are a prompt with a chosen and a rejected completion."""
     num_labelled: int
     """Number of documents that are a prompt with a completion and its label."""
+    num_prompts: int
+    """Number of documents that are a prompt without a completion, which only reinforcement learning
+    reads."""
     num_tokens: Optional[int]
     """`text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`:
     `null`, because the number depends on the tokenizer."""
@@ -4958,6 +5129,18 @@ EvaluationMetric = str
 """Metric of an evaluation: `eval_loss` for the data of `data.validation_fraction`, or `eval_loss/`
 and the name of an entry of `train.evaluation.datasets`."""
 
+GraderName = str
+"""Name in scores and errors."""
+
+GraderTemplate = str
+"""Text with templates."""
+
+WebhookId = str
+"""Identifier of a webhook."""
+
+ResolvedObjective = Union[ResolvedPreferences, ResolvedReinforcement]
+"""The objective, with every field of its type."""
+
 ExportWeights = Literal["trained", "ema"]
 """`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
 that were not trained keep their values."""
@@ -4965,9 +5148,6 @@ that were not trained keep their values."""
 ExportTensorboard = bool
 """`true` also writes the metrics of the training, up to the exported step, as a TensorBoard event
 file into the folder of the weights."""
-
-WebhookId = str
-"""Identifier of a webhook."""
 
 Integrations = List[Integration]
 """Experiment trackers that receive the metrics of the job while it runs. The training does not
@@ -5016,12 +5196,6 @@ InstructionSet = Literal["generic", "avx2", "avx512", "avx512bf16"]
 multiply bf16 keep packed weights in half the space. By default the best one of the server's
 machine."""
 
-GraderName = str
-"""Name in scores and errors."""
-
-GraderTemplate = str
-"""Text with templates."""
-
 RootCause = Dict[str, Any]
 """Root cause of the failure of an attempt: its last error."""
 
@@ -5037,7 +5211,8 @@ again after a loss of Redis."""
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
 `world_size`, `memory_bytes`, or the metric of an evaluation. Also a field of `preference`, such as
-`preference/margin`, or of `system` for rank 0, such as `system/cpu/0`."""
+`preference/margin`, of `reinforcement`, such as `reinforcement/reward`, or of `system` for rank 0,
+such as `system/cpu/0`."""
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""

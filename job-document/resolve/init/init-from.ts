@@ -2,6 +2,7 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
 import { architectureOf } from '../../model/families/families.js';
+import { preferencesOf } from '../../objective.js';
 import { extraStatesOf } from '../optimizer.js';
 import { frozenDifference, splitParams } from '../param-groups.js';
 import type { InitFrom } from './given-init.js';
@@ -105,7 +106,7 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
     const message = `the checkpoint has optimizer state of ${there}, and the job uses ${here}`;
     return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_mismatch', message, 'weights')];
   }
-  const [objective, before] = [ours.train.objective, theirs.train.objective];
+  const [objective, before] = [preferencesOf(ours.train), preferencesOf(theirs.train)];
   if (
     objective?.reference === 'initial' &&
     (before?.reference !== 'initial' || before.type !== objective.type)

@@ -10,6 +10,7 @@ import type {
   TrainableJobSpec,
 } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
+import { reinforcementOf } from '../../objective.js';
 import { checkPatience } from '../evaluation/early-stopping.js';
 import { checkOverrides } from './loss-scale.js';
 import { checkLengths, completeLrSchedule } from './lr-schedule.js';
@@ -46,13 +47,14 @@ export function resolveSteps(
   { samples, continues }: StepSources,
 ): { spec: ResolvedJobSpec; errors: FieldError[] } {
   const { epochs, ...train } = spec.train;
-  const { global_batch_size } = train;
+  const { prompts_per_step: batch = train.global_batch_size, num_iterations: repeats = 1 } =
+    reinforcementOf(train) ?? {};
   if (train.steps !== undefined) return complete(spec, { ...train, steps: train.steps }, continues);
   if (epochs === undefined || samples === null) return { spec, errors: checkSteps(spec.train, continues) };
-  const steps = Math.max(1, Math.ceil((epochs * samples) / global_batch_size));
+  const steps = repeats * Math.max(1, Math.ceil((epochs * samples) / batch));
   if (steps <= MAX_STEPS) return complete(spec, { ...train, steps }, continues);
   const message = `${epochs} epochs are ${steps} steps; the maximum is ${MAX_STEPS}`;
-  const suggestion = Math.floor((MAX_STEPS * global_batch_size) / samples);
+  const suggestion = Math.floor((MAX_STEPS * batch) / (repeats * samples));
   return { spec, errors: [fieldError(AT, 'out_of_range', message, String(suggestion))] };
 }
 

@@ -1,3 +1,4 @@
+import { reinforcementOf, takesCalls } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
 import { countRanks, type GrantedClaim } from '../../../state/index.js';
 import { toRankError } from '../../shared/errors.js';
@@ -22,6 +23,7 @@ import {
   ownLoad,
 } from './load/load-point.js';
 import { Recovery, type Verdict } from './recovery.js';
+import { RolloutDriver } from './reinforcement/rollout-driver.js';
 import { JobCalls } from './session/job-calls.js';
 import type { RankInput } from './start-message.js';
 import type { EndReason } from './stop-requests.js';
@@ -34,8 +36,10 @@ export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private readonly recovery: Recovery;
   private data: PreparedData | null = null;
-  /** Calls of a session; null before the first generation, and for a job with data. */
+  /** Calls of the job; null before the first generation, and for a job that takes none. */
   private calls: JobCalls | null = null;
+  /** Null before the first generation, and without reinforcement learning. */
+  private driver: RolloutDriver | null = null;
   /**
    * AWS session of this attempt's processes on this machine; null before the first generation and without an attempt
    * role.
@@ -78,6 +82,7 @@ export class Attempt {
         logs.close(),
         this.session?.close(),
         this.data?.use.end(),
+        this.driver?.close(),
         this.calls?.close(),
       ]);
     }
@@ -106,8 +111,9 @@ export class Attempt {
         return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data.tokens_digest);
       const base = await openBase(this.ctx, resume);
-      if (ctx.job.spec.train.session) this.calls ??= await JobCalls.open(this.ctx);
+      if (takesCalls(ctx.job.spec.train)) this.calls ??= await JobCalls.open(this.ctx);
       const present = { ...ctx, job: await currentJob(this.ctx, resume, counted) };
+      await this.drive(present, resume?.manifest.step ?? 0);
       return await this.settle(await this.train(present, { load, base }, data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
@@ -144,6 +150,13 @@ export class Attempt {
     return this.session;
   }
 
+  /** Prepares the driver of a job with reinforcement learning. */
+  private async drive(ctx: GenerationContext, step: number): Promise<void> {
+    if (this.calls === null || reinforcementOf(ctx.job.spec.train) === null) return;
+    this.driver ??= new RolloutDriver({ ...this.ctx, job: ctx.job }, this.calls);
+    await this.driver.prepare(step);
+  }
+
   private async train(
     ctx: GenerationContext,
     sources: Pick<RankInput, 'load' | 'base'>,
@@ -152,10 +165,11 @@ export class Attempt {
     this.moving = false;
     await this.recovery.enter('starting');
     const failureRate = failuresPerSecond(ctx.job, new Date());
-    const { checkpoints, calls } = this;
+    const { checkpoints, calls, driver } = this;
     const generation = new Generation(ctx, {
       checkpoints,
       calls,
+      writer: driver,
       ...sources,
       failures_per_second: failureRate,
       ...data,

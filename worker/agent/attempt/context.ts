@@ -25,6 +25,7 @@ import type {
   PoolSlots,
   SampleRequests,
   SessionCalls,
+  Webhooks,
   WorkerSlots,
   WorldRendezvous,
 } from '../../../state/index.js';
@@ -38,6 +39,7 @@ import type { Lease } from '../lease/lease.js';
 import type { LinkServer } from '../link/link-server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Drain } from '../preemption/drain.js';
+import type { ProjectGraders } from '../project-graders.js';
 import type { LogReporter } from '../reporting/log-reporter.js';
 import type { ProgressReporter } from '../reporting/progress-reporter.js';
 import type { Resizer } from './resizer.js';
@@ -57,6 +59,7 @@ export type WorkerStore = JobAttempts &
   SessionCalls &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<ModelRecords, 'getModel'> &
+  Pick<Webhooks, 'webhookTarget'> &
   Pick<JobStore, 'now'>;
 
 /** Dependencies that all attempts of one agent share. */
@@ -68,6 +71,7 @@ export interface AgentDeps {
   /** Source of credentials for child processes; null if they use this agent's. */
   sessions: Sessions | null;
   processes: ChildProcesses;
+  graders: ProjectGraders;
   /** Absolute path; prepared data by the digest of its sources. */
   cache_dir: string;
   /** Maximum size of the cache, used and unused entries together. */

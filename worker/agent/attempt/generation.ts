@@ -187,7 +187,8 @@ export class Generation implements WorldListener {
 
   onStepped(message: SteppedMessage, use: StepUse): void {
     const { world_size, job, reporter } = this.ctx;
-    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps ?? null });
+    const samples = this.steps.metricsOf(message.step);
+    reporter.stepped(message, { world_size, ...use, total_steps: job.spec.train.steps ?? null }, samples);
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));

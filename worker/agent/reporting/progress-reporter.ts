@@ -44,6 +44,7 @@ export class ProgressReporter {
     });
   }
 
+  /** @param reinforcement metrics of the samples of the step; null without any */
   stepped(
     message: SteppedMessage,
     {
@@ -56,6 +57,7 @@ export class ProgressReporter {
       /** Null for a session. */
       total_steps: number | null;
     },
+    reinforcement: Record<string, number> | null = null,
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
@@ -68,6 +70,7 @@ export class ProgressReporter {
       loss,
       ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
       ...(message.preference && { preference: finiteMeans(message.preference) }),
+      ...(reinforcement && { reinforcement }),
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),

@@ -1,30 +1,29 @@
 /**
- * Keyed choice of `chosen` out of `count` items, evaluated item by item. An item is chosen when a keyed permutation of
- * all items maps it to one of the first `chosen` positions. The permutation is a balanced Feistel network, walked until
- * it falls inside the range. The choice needs no memory and depends only on the seed and the numbers.
+ * Keyed permutation of `count` items, evaluated item by item: a balanced Feistel network, walked until it falls inside
+ * the range. It needs no memory and depends only on the seed and the number.
  */
-export class KeyedChoice {
+export class KeyedPermutation {
   private readonly halfBits: number;
   private readonly keys: number[];
 
-  /** Creates the choice. `count` may be at most 2^31. */
+  /** Creates the permutation. `count` may be at most 2^31. */
   constructor(
     seed: number,
     private readonly count: number,
-    private readonly chosen: number,
   ) {
-    // Uses integers only: V8's logarithms may be off in the last bit, which would change the choice.
+    // Uses integers only: V8's logarithms may be off in the last bit, which would change the order.
     this.halfBits = Math.max(1, Math.ceil((32 - Math.clz32(count - 1)) / 2));
     const low = seed >>> 0;
     const high = Math.floor(seed / 2 ** 32) >>> 0;
     this.keys = Array.from({ length: ROUNDS }, (_, round) => mix(mix(low ^ (round * GOLDEN)) ^ high));
   }
 
-  has(index: number): boolean {
+  /** Returns the item to which the permutation maps `index`. */
+  at(index: number): number {
     let position = index;
     do position = this.permute(position);
     while (position >= this.count);
-    return position < this.chosen;
+    return position;
   }
 
   private permute(value: number): number {
@@ -37,6 +36,23 @@ export class KeyedChoice {
       right = next;
     }
     return left * size + right;
+  }
+}
+
+/** Keyed choice of `chosen` out of `count` items: those that a keyed permutation maps to the first positions. */
+export class KeyedChoice {
+  private readonly permutation: KeyedPermutation;
+
+  constructor(
+    seed: number,
+    count: number,
+    private readonly chosen: number,
+  ) {
+    this.permutation = new KeyedPermutation(seed, count);
+  }
+
+  has(index: number): boolean {
+    return this.permutation.at(index) < this.chosen;
   }
 }
 

@@ -72,7 +72,6 @@ golden = {
 wrong = {
     "bytes": written(pa.table({"text": pa.array([b"\xff\xfe"], pa.binary())})),
     "no column": written(pa.table({"content": ["a"], "other": [1]})),
-    "a list without answers": written(pa.table({"messages": [turn, turn[:1]]})),
     "a number that is none": written(pa.table({"messages": [turn], "tools": [[{"x": float("nan")}]]})),
     "a bad label": written(pa.table({**labelled, "label": ["yes", "no"]})),
 }

@@ -32,10 +32,24 @@ const PREFERENCES: readonly ChartGroup[] = [
   of('Log-probabilities', 'log_prob_'),
 ];
 
+const PREFIX = 'samples/';
+const ofSamples = (title: string, names: readonly string[], more: Partial<ChartGroup> = {}) =>
+  of(title, PREFIX, { has: (name) => names.some((each) => name === PREFIX + each), ...more });
+const SHARES = ['truncated_share', 'failed_share', 'equal_groups'];
+
+const REINFORCEMENT: readonly ChartGroup[] = [
+  ofSamples('Reward', ['reward', 'reward_std']),
+  of('Scores', `${PREFIX}score/`),
+  ofSamples('Shares of samples', SHARES, { format: (value) => portion(value) }),
+  ofSamples('Tokens of a sample', ['tokens']),
+  ofSamples('Entropy', ['entropy']),
+];
+
 export const GROUPS: readonly ChartGroup[] = [
   { title: 'Loss', has: (name) => name === 'loss' || name.startsWith('eval '), format: digits },
   { title: 'Router loss', has: only('aux_loss'), format: digits },
   ...PREFERENCES,
+  ...REINFORCEMENT,
   { title: 'Rate', has: only('lr'), format: digits },
   { title: 'Gradient norm', has: only('grad_norm'), format: digits },
   { title: 'Tokens per second', has: only('tokens_per_second'), format: compact },

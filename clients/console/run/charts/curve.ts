@@ -35,6 +35,7 @@ export function pointOf(metric: JobMetric): CurvePoint {
   for (const [name, valueIn] of Object.entries(VALUES)) values[name] = valueIn(metric);
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
   for (const [name, mean] of Object.entries(metric.preference ?? {})) values[name] = mean;
+  for (const [name, mean] of Object.entries(metric.reinforcement ?? {})) values[`samples/${name}`] = mean;
   for (const [name, byRank] of Object.entries(metric.system ?? {}))
     for (const [rank, value] of byRank.entries()) values[`${name} of rank ${rank}`] = value;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
@@ -44,11 +45,18 @@ export function pointOf(metric: JobMetric): CurvePoint {
 
 /** Returns the metrics whose extremes a run's first points should have: those that jump, and its evaluations. */
 export function extremesOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>): string[] {
-  const preference = train.objective === undefined ? [] : ['preference/margin', 'preference/accuracy'];
+  const aims = extremesOfObjective(train.objective?.type);
   const validation = data.validation_fraction > 0 ? ['eval_loss'] : [];
   const datasets = (train.evaluation?.datasets ?? []).map(({ name }) => `eval_loss/${name}`);
   const always = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', 'system/cpu/0'];
-  return [...always, ...validation, ...preference, ...datasets].slice(0, MAX_NAMES);
+  return [...always, ...validation, ...aims, ...datasets].slice(0, MAX_NAMES);
+}
+
+function extremesOfObjective(type: string | undefined): string[] {
+  if (type === undefined) return [];
+  return type === 'grpo'
+    ? ['reinforcement/reward', 'reinforcement/entropy']
+    : ['preference/margin', 'preference/accuracy'];
 }
 
 /**

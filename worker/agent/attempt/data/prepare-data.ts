@@ -6,6 +6,7 @@ import {
   architectureOf,
   type DataSection,
   evaluationSectionsOf,
+  takesCalls,
   trainingSectionsOf,
   unitOf,
 } from '../../../../job-document/index.js';
@@ -74,7 +75,7 @@ export async function prepareTokensOf(
   options: PrepareOptions,
 ): Promise<PreparedData & Pick<JoinedData, 'summary'>> {
   const use = new CacheUse();
-  if (spec.train.session) return { ...NO_DATA, use };
+  if (takesCalls(spec.train)) return { ...NO_DATA, use };
   const { signal } = options;
   const prepareAll = async (sections: readonly DataSection[], purpose: string | null) => {
     const prepared: PreparedDataset[] = [];

@@ -56,7 +56,7 @@ function feed(t: Test, { appended, answered, on_busy = 'wait' }: Options) {
   const job = { spec: { train: { session: { idle_seconds: IDLE_SECONDS } }, checkpoint: { on_busy } } };
   const ctx = { job, stops, lease: { lost: lease.signal }, world_size: 2 } as unknown as GenerationContext;
   const control = { tell: (message: AgentMessage) => told.push(message), abandon: t.error };
-  const fed = new CallFeed(ctx, { calls, checkpoints, pace, ...control }, 0);
+  const fed = new CallFeed(ctx, { calls, checkpoints, pace, writer: null, ...control }, 0);
   t.teardown(() => fed.close());
   const ranks = [0, 1];
   return {

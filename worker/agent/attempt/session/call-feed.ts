@@ -16,6 +16,7 @@ import type { JobCheckpoints } from '../job-checkpoints.js';
 import { newNonce } from '../start-message.js';
 import { CallLoads } from './call-loads.js';
 import { CallResults, type RunCall } from './call-results.js';
+import type { CallWriter } from './call-writer.js';
 import type { JobCalls } from './job-calls.js';
 import type { StepSource, Tell } from './step-source.js';
 
@@ -30,7 +31,9 @@ export interface FeedControl {
 }
 
 interface CallFeedOptions extends FeedControl {
-  calls: Omit<JobCalls, 'close' | 'finishedStep'>;
+  calls: Omit<JobCalls, 'close' | 'finishedStep' | 'append' | 'untilAnswered'>;
+  /** Null: clients write the calls. */
+  writer: CallWriter | null;
   checkpoints: Pick<JobCheckpoints, 'latest' | 'latestStep' | 'answerSave' | 'verifyLoad'>;
   pace: SavePace;
 }
@@ -76,8 +79,14 @@ export class CallFeed implements StepSource {
   begin(step: number): void {
     this.step = step;
     this.isRunning = true;
-    this.unwatch = this.options.calls.watch(() => this.onCounters());
+    const { calls, writer, abandon } = this.options;
+    this.unwatch = calls.watch(() => this.onCounters());
     this.onCounters();
+    writer?.begin((error) => abandon(describeError(error)));
+  }
+
+  metricsOf(step: number): Record<string, number> | null {
+    return this.options.writer?.metricsOf(step) ?? null;
   }
 
   control(flags: number, saveRequest: number): void {
@@ -216,9 +225,9 @@ export class CallFeed implements StepSource {
     const { calls } = this.options;
     const { stops, job } = this.ctx;
     clearTimeout(this.idle);
+    const { session } = job.spec.train;
     if (calls.appended > Math.min(calls.answered, this.done)) stops.withdraw('idle');
-    else
-      this.idle = setTimeout(() => stops.request('idle'), 1000 * (job.spec.train.session?.idle_seconds ?? 0));
+    else if (session) this.idle = setTimeout(() => stops.request('idle'), 1000 * session.idle_seconds);
   }
 
   /** Tells the ranks which calls to run, and what follows them. A stop is the last message. */

@@ -1,9 +1,10 @@
-import { type CallResult, ZerofleetError } from '../../../../contracts/index.js';
+import { type CallResult, type StoredCall, ZerofleetError } from '../../../../contracts/index.js';
 import type { RankError } from '../../../../contracts/rank-protocol.js';
-import { putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
-import { callResultKey } from '../../../../formats/checkpoint/layout.js';
+import { callText, putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
+import { callKey, callResultKey } from '../../../../formats/checkpoint/layout.js';
 import { waitOrAbort } from '../../../../platform/process/retry.js';
 import { callCounters } from '../../../../state/index.js';
+import { deferred } from '../../../shared/deferred.js';
 import { codeOf } from '../../../shared/errors.js';
 import { type AttemptContext, retryStorage } from '../context.js';
 
@@ -39,6 +40,49 @@ export class JobCalls {
   watch(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Waits for the result of a call. @throws the signal's reason */
+  async untilAnswered(number: number, signal: AbortSignal): Promise<void> {
+    const reached = deferred<void>();
+    const unwatch = this.watch(() => this.answered >= number && reached.resolve());
+    const onAbort = () => reached.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      signal.throwIfAborted();
+      if (this.answered < number) await reached.promise;
+    } finally {
+      unwatch();
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /**
+   * Stores and counts the next call. A call that exists stays: it was stored before and not counted.
+   * @param more bytes that are stored with it
+   * @throws ZerofleetError `replay_differs` when another call exists
+   */
+  async append(call: StoredCall, more = 0): Promise<void> {
+    const { deps, job, lease } = this.ctx;
+    const number = this.appended + 1;
+    const content = Buffer.from(callText(call));
+    const before = await retryStorage(this.ctx, () =>
+      putOnce(deps.objects, callKey(job.id, number), content),
+    );
+    if (before !== null && !before.equals(content))
+      throw new ZerofleetError(
+        'replay_differs',
+        `call ${number} is stored with another content than the recorded samples and rewards give`,
+      );
+    const counted = {
+      appended: number,
+      answered: this.answered,
+      is_finished: call.type === 'finish',
+      bytes: content.length + more,
+    };
+    await lease.call((id) => deps.store.countCalls(id, counted));
+    this.appended = Math.max(this.appended, number);
+    this.wake();
   }
 
   /**

@@ -18,6 +18,8 @@ export interface StepSource {
   onCall(rank: number, message: CallMessage): void;
   /** Returns whether the error that ended the ranks is that of a call, which the next ranks refuse. */
   refuses(error: RankError): boolean;
+  /** Returns metrics of a step that the ranks do not know; null without any. */
+  metricsOf(step: number): Record<string, number> | null;
   /** Verifies what the ranks have loaded since they run; a rejection kills them. */
   verifyLoad(messages: readonly LoadedMessage[]): Promise<void>;
   /** Resolves when a complete save may become a checkpoint. */
@@ -41,6 +43,9 @@ export class DataSteps implements StepSource {
   onCall(): void {}
   refuses(): boolean {
     return false;
+  }
+  metricsOf(): null {
+    return null;
   }
   async verifyLoad(): Promise<void> {}
   async beforeCommit(): Promise<void> {}

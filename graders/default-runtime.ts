@@ -1,12 +1,12 @@
-import { GraderRuntime } from '../../graders/runtime.js';
-import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
-import { resolveByDns } from '../../platform/outgoing/post.js';
-import { usableCores } from '../../platform/process/usable-cores.js';
+import type { AddressPolicy } from '../platform/outgoing/addresses.js';
+import { resolveByDns } from '../platform/outgoing/post.js';
+import { usableCores } from '../platform/process/usable-cores.js';
+import { GraderRuntime } from './runtime.js';
 
 const SECOND = 1000;
 const MIB = 1024 ** 2;
 
-/** Processes and threads of the graders of all projects, with the limits of a request. */
+/** Processes and threads of the graders of all projects, with the limits of a grade. */
 export function createRuntime(program: string, policy: AddressPolicy): GraderRuntime {
   return new GraderRuntime({
     python: {

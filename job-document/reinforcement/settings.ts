@@ -1,0 +1,54 @@
+import type { FieldError, Grader, JobSpec, PassLoss, ResolvedJobSpec } from '../../contracts/index.js';
+import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../common/call-limits.js';
+import { fieldsOfType, filledByType } from '../common/defaults.js';
+import { fieldError, withoutEffect } from '../common/field-error.js';
+import type { Reinforcement } from '../objective.js';
+
+type Given = NonNullable<NonNullable<JobSpec['train']>['objective']>;
+type PolicyLoss = PassLoss & Reinforcement['loss'];
+
+const AT = '/train/objective';
+/** Fields whose defaults follow from others, or that have none. */
+const WITHOUT_DEFAULT = ['grader', 'max_tokens'] as const;
+
+export function resolveReinforcement(given: Given, sequenceLength: number): Reinforcement {
+  const filled = filledByType<Reinforcement>('ObjectiveSpec', { ...given, type: 'grpo' });
+  return {
+    ...filled,
+    loss: filledByType<PolicyLoss>('PolicyLoss', filled.loss),
+    max_tokens: given.max_tokens ?? Math.max(1, Math.floor(sequenceLength / 2)),
+    // Its absence is an error.
+    grader: given.grader as Grader,
+  };
+}
+
+/** @param given as sent, to find fields without effect */
+export function checkReinforcement(
+  given: Given,
+  { prompts_per_step, group_size, max_tokens, loss }: Reinforcement,
+  { sequence_length }: Pick<ResolvedJobSpec['train'], 'sequence_length'>,
+): FieldError[] {
+  const fields = new Set([...fieldsOfType('ObjectiveSpec', 'grpo'), ...WITHOUT_DEFAULT]);
+  const ofLoss = fieldsOfType('PolicyLoss', loss.type);
+  const errors = [
+    ...withoutEffect(AT, given, fields, 'with the objective grpo'),
+    ...withoutEffect(`${AT}/loss`, given.loss, ofLoss, `with the loss ${loss.type}`),
+  ];
+  if (given.grader === undefined)
+    errors.push(fieldError(`${AT}/grader`, 'missing_field', 'the objective grpo needs a grader'));
+  if (max_tokens >= sequence_length) {
+    const message = `a prompt and its sample have at most train.sequence_length ${sequence_length} tokens, so max_tokens ${max_tokens} leaves no room for a prompt`;
+    errors.push(fieldError(`${AT}/max_tokens`, 'out_of_range', message, String(sequence_length - 1)));
+  }
+  const samples = prompts_per_step * group_size;
+  if (samples > MAX_SAMPLES) {
+    const message = `${prompts_per_step} prompts of ${group_size} samples are ${samples} samples; the maximum is ${MAX_SAMPLES}`;
+    const fit = String(Math.max(1, Math.floor(MAX_SAMPLES / group_size)));
+    errors.push(fieldError(`${AT}/prompts_per_step`, 'out_of_range', message, fit));
+  } else if (samples * max_tokens > MAX_SAMPLED_TOKENS) {
+    const message = `${samples} samples of ${max_tokens} tokens exceed the maximum of ${MAX_SAMPLED_TOKENS} tokens`;
+    const fit = String(Math.floor(MAX_SAMPLED_TOKENS / samples));
+    errors.push(fieldError(`${AT}/max_tokens`, 'out_of_range', message, fit));
+  }
+  return errors;
+}
