@@ -3797,14 +3797,16 @@ export interface components {
             webhook: components["schemas"]["WebhookId"];
         };
         /** @description A grader that is no combination of others. */
-        SingleGrader: {
+        SingleGrader: ({
             /**
              * @description Type of the grader.
              * @enum {string}
              */
             type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook";
             name: components["schemas"]["GraderName"];
-        } & (unknown & unknown & unknown & unknown & unknown);
+        } & {
+            [key: string]: unknown;
+        }) & (unknown & unknown & unknown & unknown & unknown);
         /** @description Combines the scores of several graders by a formula. */
         MultiGrader: {
             /**
@@ -3829,14 +3831,16 @@ export interface components {
          *     `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer, `{{sample.output_json.NAME}}` a
          *     field of an answer that is JSON. `docs/graders.md` describes each type.
          */
-        Grader: {
+        Grader: ({
             /**
              * @description Type of the grader.
              * @enum {string}
              */
             type: "string_check" | "text_similarity" | "score_model" | "python" | "webhook" | "multi";
             name: components["schemas"]["GraderName"];
-        } & unknown;
+        } & {
+            [key: string]: unknown;
+        }) & unknown;
         /**
          * @description Loss of a token with the advantage A, log p of the trained model and its value when the sample was drawn, whose
          *     difference has the exponential r. `importance_sampling`: −r · A.

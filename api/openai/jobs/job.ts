@@ -1,5 +1,6 @@
 /** Jobs in the shape of `fine_tuning.job`. */
 import type { FineTuningJob } from 'openai/resources/fine-tuning/jobs/jobs';
+import type { StringCheckGrader } from 'openai/resources/graders/grader-models';
 import { isFinal, type Job, type JobState } from '../../../contracts/index.js';
 import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { LABELS, VALIDATION_FILE } from '../labels.js';
@@ -65,10 +66,11 @@ function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' 
     learning_rate_multiplier: Number.isNaN(multiplier) ? ('auto' as const) : multiplier,
   };
   if (objective?.type === 'grpo') {
-    const { grader, prompts_per_step } = objective;
-    const reinforcement = { grader, hyperparameters: { ...hyperparameters, batch_size: prompts_per_step } };
+    const { prompts_per_step } = objective;
     // The client's types have the graders of the translated API only.
-    return { hyperparameters, method: { type: 'reinforcement', reinforcement } as FineTuningJob.Method };
+    const grader = objective.grader as object as StringCheckGrader;
+    const reinforcement = { grader, hyperparameters: { ...hyperparameters, batch_size: prompts_per_step } };
+    return { hyperparameters, method: { type: 'reinforcement', reinforcement } };
   }
   if (objective?.type !== 'dpo')
     return { hyperparameters, method: { type: 'supervised', supervised: { hyperparameters } } };

@@ -1375,13 +1375,6 @@ class WebhookGrader(TypedDict):
     """Webhook of the project, whose URL is asked and whose secrets sign the request."""
 
 
-class SingleGrader(TypedDict):
-    """A grader that is no combination of others."""
-    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook"]
-    """Type of the grader."""
-    name: GraderName
-
-
 class MultiGrader(TypedDict):
     """Combines the scores of several graders by a formula."""
     type: Literal["multi"]
@@ -1392,16 +1385,6 @@ class MultiGrader(TypedDict):
     calculate_output: str
     """Formula over the scores, with `+`, `-`, `*`, `/`, `^`, parentheses, and the functions `min`,
     `max`, `abs`, `floor`, `ceil`, `exp`, `sqrt`, `log`."""
-
-
-class Grader(TypedDict):
-    """Scores the answer of a model. `type` determines the other fields. Inputs and references are
-    templates: `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer,
-    `{{sample.output_json.NAME}}` a field of an answer that is JSON. `docs/graders.md` describes
-    each type."""
-    type: Literal["string_check", "text_similarity", "score_model", "python", "webhook", "multi"]
-    """Type of the grader."""
-    name: GraderName
 
 
 class _PolicyLossRequired(TypedDict):
@@ -5137,6 +5120,15 @@ GraderTemplate = str
 
 WebhookId = str
 """Identifier of a webhook."""
+
+SingleGrader = Any
+"""A grader that is no combination of others."""
+
+Grader = Any
+"""Scores the answer of a model. `type` determines the other fields. Inputs and references are
+templates: `{{item.NAME}}` is a field of the line of data, `{{sample.output_text}}` the answer,
+`{{sample.output_json.NAME}}` a field of an answer that is JSON. `docs/graders.md` describes each
+type."""
 
 ResolvedObjective = Union[ResolvedPreferences, ResolvedReinforcement]
 """The objective, with every field of its type."""
