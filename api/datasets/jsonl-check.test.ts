@@ -107,7 +107,6 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
     '{"text": "a"}\n{"prompt": "a", "chosen": "b"}',
     /^line 2: "rejected" must be a string/,
   ],
-  ['no assistant message', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to train on/],
   ['brackets in brackets', `{"text": "a"}\n${'['.repeat(1_000_000)}`, /^line 2: it is nested deeper than/],
   ['lists without end', `{"text": "a", "x": [${'[],'.repeat(1_000_000)}1]}`, /^line 1: it has more than/],
   ['a line that is too long', `{"text": "${'a'.repeat(MAX_LINE_BYTES)}"}`, /^line 1: it has more than/],

@@ -60,7 +60,7 @@ t.test('the samples of a step, by default of the newest one with rewards', async
     [2, 4],
   ] as const)
     await stack.objects.put(rewardsKey(id, call), Buffer.from(JSON.stringify(rollout(step, call))));
-  await stack.store.countCalls(id, { appended: 7, answered: 7, bytes: 0 });
+  await stack.store.countCalls(id, { appended: 7, answered: 7, is_finished: false, bytes: 0 });
   t.same((await rolloutOf(id)).json(), rollout(2, 4), 'the third has no rewards yet');
   t.same((await rolloutOf(id, '?step=1')).json(), rollout(1, 1));
   t.match((await rolloutOf(id, '?step=3')).json(), { status: 404, code: 'rollout_not_found' });

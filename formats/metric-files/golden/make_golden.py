@@ -22,7 +22,7 @@ def seconds(time):
 
 def values(item):
     yield from ((name, item[name]) for name in SCALARS if name in item)
-    for group in ("preference", "reinforcement", "seconds"):
+    for group in ("preference", "seconds"):
         yield from ((f"{group}/{name}", value) for name, value in item.get(group, {}).items())
     for name, by_rank in item.get("system", {}).items():
         yield from ((f"system/{name}/{rank}", value) for rank, value in enumerate(by_rank))

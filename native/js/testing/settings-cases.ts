@@ -269,11 +269,13 @@ export const OTHERS = [
   'loss_scale.consecutive_hysteresis',
 ];
 
+/** With the objective grpo the core reads calls. */
+const { grpo: _, ...PREFERENCES } = DEFAULTS_BY_TYPE.ObjectiveSpec;
 /** Fields that some types have, as the job document names them; the core reads `betas` as two fields. */
 export const FIELDS_OF_TYPES = Object.entries({
   optimizer: DEFAULTS_BY_TYPE.OptimizerSpec,
   loss_scale: DEFAULTS_BY_TYPE.LossScaleSpec,
-  preference: DEFAULTS_BY_TYPE.ObjectiveSpec,
+  preference: PREFERENCES,
 }).flatMap(([section, types]) =>
   Object.values(types)
     .flatMap((fields) => Object.keys(fields))
