@@ -12,7 +12,7 @@
 import { Queue } from 'bullmq';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
-import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './api-stack.js';
+import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './http/api-stack.js';
 import { ask, latencyOf, measureCalls, measureLoad } from './http/load.js';
 import { measurePaired } from './http/paired.js';
 import { benchOptions, count } from './options.js';

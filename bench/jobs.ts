@@ -5,7 +5,7 @@
  */
 import type { Job, Page } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
-import { type ApiStack, startApiStack } from './api-stack.js';
+import { type ApiStack, startApiStack } from './http/api-stack.js';
 import { ask, latencyOf } from './http/load.js';
 import { memoryOf } from './memory/process-memory.js';
 import { benchOptions, count } from './options.js';

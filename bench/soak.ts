@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
-import { type ApiStack, startApiStack } from './api-stack.js';
+import { type ApiStack, startApiStack } from './http/api-stack.js';
 import { ask } from './http/load.js';
 import { memoryOf } from './memory/process-memory.js';
 import { benchOptions, count } from './options.js';

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ChildProgram } from '../ops/stack/child-program.js';
-import { programPath } from '../platform/process/programs.js';
-import { startEmbeddedRedis } from '../platform/redis/embedded.js';
-import { type JobStore, openJobStore } from '../state/index.js';
+import { ChildProgram } from '../../ops/stack/child-program.js';
+import { programPath } from '../../platform/process/programs.js';
+import { startEmbeddedRedis } from '../../platform/redis/embedded.js';
+import { type JobStore, openJobStore } from '../../state/index.js';
 
 export interface ApiStack {
   url: string;
@@ -97,7 +97,7 @@ export function startBareAdd(redisUrl: string): Promise<Peer> {
 }
 
 async function startPeer(name: string, settings: object): Promise<Peer> {
-  const child = fork(fileURLToPath(new URL(`./peers/${name}.js`, import.meta.url)), [], { execArgv: [] });
+  const child = fork(fileURLToPath(new URL(`../peers/${name}.js`, import.meta.url)), [], { execArgv: [] });
   child.send(settings);
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   const close = async () => {
