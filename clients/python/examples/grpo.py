@@ -4,7 +4,7 @@ Supervised steps teach the form of an answer. Then each step samples a group of 
 of an answer is its reward minus the mean reward of its group, divided by the standard deviation of the group's rewards.
 The loss is `importance_sampling`: each step has one update, so there is no ratio to clip.
 
-    python grpo.py --steps 700
+    python grpo.py --steps 500
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def improve(session: Session, rng: random.Random, step: int) -> Tuple[float, flo
             advantages = [advantage / ROWS] * len(sample["tokens"])
             rows.append(row_of(prompt, sample["tokens"], log_probs=sample["log_probs"], advantages=advantages))
     session.forward_backward(rows, "importance_sampling")
-    update = session.optim_step(lr=2e-3).result()
+    update = session.optim_step(lr=1e-3, gradient_clipping=0.3).result()
     entropy = -mean(log_prob for sample in samples for log_prob in sample["log_probs"])
     return mean(rewards), entropy, update
 
 
 def main() -> None:
-    session, options = begin("grpo", steps=700)
+    session, options = begin("grpo", steps=500)
     rng = random.Random(1)
     learn(session, rng, options.form_steps, copies=False)
     for step in range(1, options.steps + 1):
