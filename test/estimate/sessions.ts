@@ -44,9 +44,14 @@ const SESSIONS: Record<string, Pick<JobSpec, 'model'> & { train?: JobSpec['train
   ),
 };
 
-/** Returns the sessions with their names. */
-export function sessionSpecs(): { name: string; spec: ResolvedJobSpec; threads: number }[] {
-  return Object.entries(SESSIONS).map(([name, { model, train, threads = 1 }]) => {
+/** Returns the sessions of these names. */
+export function sessionSpecs(
+  names: readonly string[] = Object.keys(SESSIONS),
+): { name: string; spec: ResolvedJobSpec; threads: number }[] {
+  return names.map((name) => {
+    const session = SESSIONS[name];
+    if (!session) throw new Error(`there is no session ${name}`);
+    const { model, train, threads = 1 } = session;
     const { spec, errors } = resolveSpec(
       {
         model,

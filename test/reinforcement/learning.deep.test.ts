@@ -4,7 +4,7 @@ import type { Grader, JobMetric, JobSpec } from '../../contracts/index.js';
 import { digitsJob, uploadDigits } from '../support/prompts.js';
 import { startStack } from '../support/stack.js';
 
-const STEPS = 150;
+const STEPS = 200;
 const FORM_STEPS = 100;
 const DIGITS = [...'0123456789'];
 const IS_COPY: Grader = {
@@ -40,9 +40,11 @@ t.test('the reward rises from chance to 0.9', { timeout: 600_000 }, async (t) =>
     model: { ...job.model, init_from: { checkpoint: taught.latest_checkpoint?.id ?? '' } },
     train: {
       ...train,
-      global_batch_size: 120,
+      optimizer: { lr: 1e-3 },
+      gradient_clipping: 0.3,
+      global_batch_size: 160,
       micro_batch_size: 20,
-      objective: { type: 'grpo', grader: IS_COPY, prompts_per_step: 10, group_size: 12, max_tokens: 1 },
+      objective: { type: 'grpo', grader: IS_COPY, prompts_per_step: 10, group_size: 16, max_tokens: 1 },
     },
     checkpoint: { every_steps: 50 },
   });
