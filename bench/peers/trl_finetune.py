@@ -47,6 +47,16 @@ def text(tokens):
     return "".join(f" {token}" for token in tokens)
 
 
+def model_of(config, threads):
+    """Returns a model with random weights that computes with so many threads, and the number of its words."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    torch.set_num_threads(threads)
+    shape = dict(SHAPES[config])
+    vocab = shape.pop("vocab")
+    torch.manual_seed(1)
+    return LlamaForCausalLM(LlamaConfig(vocab_size=vocab + 2, max_position_embeddings=2048, **shape)), vocab
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", choices=SHAPES, required=True)
@@ -55,12 +65,7 @@ def main():
     for name in ("threads", "steps", "limit", "rows", "micro-batch", "rank"):
         parser.add_argument(f"--{name}", type=int, required=True)
     args = parser.parse_args()
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    torch.set_num_threads(args.threads)
-    shape = dict(SHAPES[args.config])
-    vocab = shape.pop("vocab")
-    torch.manual_seed(1)
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=vocab + 2, max_position_embeddings=2048, **shape))
+    model, vocab = model_of(args.config, args.threads)
     with open(args.file, encoding="utf8") as file:
         units = json.load(file)
     rows = [{"prompt": text(unit[0]["prompt"]), "completion": text(unit[0]["completion"])} for unit in units]
