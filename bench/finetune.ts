@@ -14,16 +14,14 @@
  *
  * `--peer` is a Python with torch, trl and peft. All run in turn, `--rounds` times; the numbers are medians.
  */
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { architectureOf, presets } from '../job-document/index.js';
 import type { TrainerConfig } from '../native/js/index.js';
-import { projectRoot } from '../platform/process/root.js';
 import { DATA_KINDS, type DataKind, pairsLike, textsLike, writeRows } from './finetune/texts.js';
 import { benchOptions, count, oneOf, path, someOf } from './options.js';
+import { runPython } from './peers/python.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
 import { configs, precisions, rankConfigs } from './training.js';
@@ -78,7 +76,6 @@ async function ours(objective: Objective, file: string, usefulTokens: number): P
 }
 
 async function theirs(python: string, objective: Objective, file: string): Promise<number> {
-  const script = join(projectRoot(), 'bench', 'peers', 'trl_finetune.py');
   const options = {
     config,
     objective,
@@ -90,10 +87,8 @@ async function theirs(python: string, objective: Objective, file: string): Promi
     'micro-batch': MICRO_BATCH,
     rank: RANK,
   };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const { stdout } = await promisify(execFile)(python, [script, ...args], { maxBuffer: 1 << 26 });
-  const last = stdout.trim().split('\n').at(-1) ?? '';
-  return (JSON.parse(last) as { useful_tokens_per_s: number }).useful_tokens_per_s;
+  const report = await runPython<{ useful_tokens_per_s: number }>(python, 'trl_finetune.py', options);
+  return report.useful_tokens_per_s;
 }
 
 async function measure(objective: Objective, folder: string): Promise<void> {

@@ -6,13 +6,10 @@
  * sampled tokens over the time between two steps' metrics, grading and calls included. `--peer` is a Python with torch
  * and trl, which does the same in fp32. Both run in turn, `--rounds` times; the numbers are medians.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { collect, type Zerofleet } from '../clients/typescript/index.js';
-import { projectRoot } from '../platform/process/root.js';
 import { type Owner, startStack } from '../test/support/stack.js';
 import { benchOptions, count, oneOf, path } from './options.js';
+import { runPython } from './peers/python.js';
 import { median, report } from './report.js';
 import { configs, precisions } from './training.js';
 
@@ -78,11 +75,8 @@ async function ours(client: Zerofleet, dataset: string): Promise<number> {
 }
 
 async function theirs(python: string): Promise<number> {
-  const script = join(projectRoot(), 'bench', 'peers', 'trl_grpo.py');
   const options = { config, threads, steps, prompts, group, prompt, tokens, 'micro-batch': micro };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const { stdout } = await promisify(execFile)(python, [script, ...args], { maxBuffer: 1 << 26 });
-  return (JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { tokens_per_s: number }).tokens_per_s;
+  return (await runPython<{ tokens_per_s: number }>(python, 'trl_grpo.py', options)).tokens_per_s;
 }
 
 const ends: (() => unknown)[] = [];

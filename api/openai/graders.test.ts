@@ -1,6 +1,8 @@
 /** Graders through the official client. */
+
 import OpenAI from 'openai';
 import t, { type Test } from 'tap';
+import { EXACT } from '../../job-document/testing/documents.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 
 type Run = Parameters<OpenAI['fineTuning']['alpha']['graders']['run']>[0];
@@ -10,13 +12,6 @@ t.teardown(() => stack.close());
 const baseURL = `${await stack.listen()}/openai/v1`;
 const { graders } = new OpenAI({ baseURL, apiKey: ADMIN_KEY, maxRetries: 0 }).fineTuning.alpha;
 
-const exact = {
-  type: 'string_check' as const,
-  name: 'exact',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-  operation: 'eq' as const,
-};
 const python = (source: string) => ({ type: 'python' as const, name: 'code', source });
 const NO_ERRORS = {
   formula_parse_error: false,
@@ -45,7 +40,7 @@ async function refused(t: Test, call: Promise<unknown>, wanted: object, name = '
 }
 
 t.test('a grade', async (t) => {
-  const run = await graders.run({ grader: exact, model_sample: '4', item: { answer: '4' } });
+  const run = await graders.run({ grader: EXACT, model_sample: '4', item: { answer: '4' } });
   const { execution_time, ...metadata } = run.metadata;
   t.ok(execution_time >= 0);
   t.same(
@@ -68,8 +63,8 @@ t.test('a grade', async (t) => {
 
 t.test('several graders, of which some fail', async (t) => {
   const parts = {
-    exact,
-    near: { ...exact, type: 'text_similarity', evaluation_metric: 'fuzzy_match', operation: undefined },
+    exact: EXACT,
+    near: { ...EXACT, type: 'text_similarity', evaluation_metric: 'fuzzy_match', operation: undefined },
     code: python('def grade(sample, item):\n  return item["missing"]'),
     judge: {
       type: 'score_model',
@@ -100,20 +95,20 @@ t.test('several graders, of which some fail', async (t) => {
 });
 
 t.test('a valid grader is returned', async (t) => {
-  for (const grader of [exact, python('def grade(sample, item):\n  return 1')])
+  for (const grader of [EXACT, python('def grade(sample, item):\n  return 1')])
     t.same(await graders.validate({ grader }), { grader });
 });
 
 t.test('graders that are refused', async (t) => {
   const refusals: [grader: object, message: RegExp][] = [
-    [{ ...exact, type: 'other' }, /must be one of string_check, text_similarity/],
-    [{ ...exact, reference: undefined }, /reference is required/],
-    [{ ...exact, operation: 'is' }, /must be one of eq, ne, like, ilike/],
-    [{ ...exact, reference: '{{answer}}' }, /\{\{answer\}\} is no variable/],
-    [{ ...exact, type: 'text_similarity', operation: undefined, evaluation_metric: 'cosine' }, /fuzzy_match/],
+    [{ ...EXACT, type: 'other' }, /must be one of string_check, text_similarity/],
+    [{ ...EXACT, reference: undefined }, /reference is required/],
+    [{ ...EXACT, operation: 'is' }, /must be one of eq, ne, like, ilike/],
+    [{ ...EXACT, reference: '{{answer}}' }, /\{\{answer\}\} is no variable/],
+    [{ ...EXACT, type: 'text_similarity', operation: undefined, evaluation_metric: 'cosine' }, /fuzzy_match/],
     [{ ...python('x'), image_tag: '2025-05-08' }, /image_tag is not a known field/],
     [python('def grade(sample, item)'), /line 1: expected ':'/],
-    [{ type: 'multi', name: 'm', graders: { a: exact }, calculate_output: 'b' }, /no grader is named b/],
+    [{ type: 'multi', name: 'm', graders: { a: EXACT }, calculate_output: 'b' }, /no grader is named b/],
     [{ type: 'multi', name: 'm', graders: { a: {} }, calculate_output: 'a' }, /type is required/],
     [{ type: 'label_model', name: 'l' }, /must be one of/],
   ];
@@ -128,8 +123,8 @@ t.test('graders that are refused', async (t) => {
         { status: 400, code: 'validation_failed', param: 'grader', message },
         String(message),
       );
-  await refused(t, graders.run({ grader: exact } as Run), { status: 400, param: 'model_sample' });
-  await refused(t, graders.run({ grader: exact, model_sample: 'a', item: [] } as Run), {
+  await refused(t, graders.run({ grader: EXACT } as Run), { status: 400, param: 'model_sample' });
+  await refused(t, graders.run({ grader: EXACT, model_sample: 'a', item: [] } as Run), {
     status: 400,
     param: 'item',
   });
@@ -139,8 +134,8 @@ t.test('a key that may only read can check graders, and not run them', async (t)
   const { authorization } = await stack.headersOf('jobs:read');
   const reader = new OpenAI({ baseURL, apiKey: authorization.replace('Bearer ', ''), maxRetries: 0 });
   const { graders: own } = reader.fineTuning.alpha;
-  t.same(await own.validate({ grader: exact }), { grader: exact });
-  await refused(t, own.run({ grader: exact, model_sample: 'a' }), {
+  t.same(await own.validate({ grader: EXACT }), { grader: EXACT });
+  await refused(t, own.run({ grader: EXACT, model_sample: 'a' }), {
     status: 403,
     code: 'insufficient_scope',
   });

@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { projectRoot } from '../../platform/process/root.js';
 import { LEAVES_PER_STEP, lengthOf, microBatchOf, type Training } from '../training.js';
+import { runPython } from './python.js';
 
 /** Measurements of another trainer. */
 interface PeerReport {
@@ -25,7 +22,6 @@ export async function runPytorch(
 ): Promise<PeerReport> {
   const { config, ranks, threads } = training;
   const steps = training.steps - warmupSteps;
-  const script = join(projectRoot(), 'bench', 'peers', 'pytorch_train.py');
   const options = {
     config,
     threads: ranks * threads,
@@ -34,17 +30,9 @@ export async function runPytorch(
     leaves: training.leaves ?? LEAVES_PER_STEP,
     'warmup-steps': warmupSteps,
     steps,
+    layers: training.layers,
+    adapter: training.adapter?.rank,
   };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const checkpointing = training.activation_checkpointing ? ['--activation-checkpointing'] : [];
-  const layers = training.layers === undefined ? [] : ['--layers', String(training.layers)];
-  const adapter = training.adapter === undefined ? [] : ['--adapter', String(training.adapter.rank)];
-  const { stdout } = await promisify(execFile)(python, [
-    script,
-    ...args,
-    ...checkpointing,
-    ...layers,
-    ...adapter,
-  ]);
-  return JSON.parse(stdout) as PeerReport;
+  return runPython(python, 'pytorch_train.py', options, ...checkpointing);
 }

@@ -1,18 +1,11 @@
 import t from 'tap';
 import type { Dataset, Grader, JobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
-import { DATASET, SMALLEST } from '../testing/documents.js';
+import { DATASET, EXACT, SMALLEST } from '../testing/documents.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Objective = NonNullable<Train['objective']>;
 
-const GRADER: Grader = {
-  type: 'string_check',
-  name: 'exact',
-  operation: 'eq',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-};
 const PROMPTS: Dataset = {
   ...DATASET,
   format: 'jsonl',
@@ -25,7 +18,7 @@ function resolve(
   objective: Partial<Objective> = {},
   { train = {}, dataset = PROMPTS, ...document }: Partial<JobSpec> & { dataset?: Dataset } = {},
 ) {
-  const aim = { type: 'grpo', grader: GRADER, ...objective } as Objective;
+  const aim = { type: 'grpo', grader: EXACT, ...objective } as Objective;
   return resolveSpec(
     {
       ...SMALLEST,
@@ -45,7 +38,7 @@ t.test('defaults, and the resolved document makes the same job', async (t) => {
   t.same(errors, []);
   t.same(spec.train.objective, {
     type: 'grpo',
-    grader: GRADER,
+    grader: EXACT,
     prompts_per_step: 16,
     group_size: 8,
     max_tokens: 64,
@@ -66,7 +59,7 @@ t.test('defaults, and the resolved document makes the same job', async (t) => {
 
 t.test('epochs count prompts, and each step of a rollout', async (t) => {
   const steps = (objective: Partial<Objective>, epochs: number) => {
-    const aim = { type: 'grpo', grader: GRADER, ...objective } as Objective;
+    const aim = { type: 'grpo', grader: EXACT, ...objective } as Objective;
     return resolveSpec({ ...SMALLEST, train: { epochs, objective: aim } }, PROMPTS).spec.train.steps;
   };
   t.equal(steps({ prompts_per_step: 10 }, 2), 20);

@@ -1,4 +1,4 @@
-import type { Dataset, JobSpec } from '../../contracts/index.js';
+import type { Dataset, Grader, JobSpec } from '../../contracts/index.js';
 
 /** Dataset of 1000 tokens without content. */
 export const DATASET: Dataset = {
@@ -36,3 +36,12 @@ export const LLAMA = {
   num_attention_heads: 4,
   vocab_size: 256,
 } as const;
+
+/** A grader that compares an answer with that of its line. */
+export const EXACT = {
+  type: 'string_check',
+  name: 'exact',
+  operation: 'eq',
+  input: '{{sample.output_text}}',
+  reference: '{{item.answer}}',
+} as const satisfies Grader;

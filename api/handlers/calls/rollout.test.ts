@@ -1,19 +1,14 @@
 /** Reinforcement learning over HTTP, without workers. */
+
 import t from 'tap';
-import type { DryRun, Grader, Job, Problem, Rollout } from '../../../contracts/index.js';
+import type { DryRun, Job, Problem, Rollout } from '../../../contracts/index.js';
 import { rewardsKey } from '../../../formats/checkpoint/layout.js';
+import { EXACT } from '../../../job-document/testing/documents.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 
 const stack = await startTestStack();
 t.teardown(() => stack.close());
 
-const GRADER: Grader = {
-  type: 'string_check',
-  name: 'exact',
-  operation: 'eq',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-};
 const LINES = Array.from({ length: 8 }, (_, i) => JSON.stringify({ prompt: `${i}=`, answer: String(i) }));
 const { id: dataset, num_prompts } = await stack.upload(LINES.join('\n'), 'jsonl');
 
@@ -29,7 +24,7 @@ const rolloutOf = (id: string, query = '') =>
 
 t.test('a dry run counts prompts and samples', async (t) => {
   t.equal(num_prompts, 8);
-  const reply = await post(specWith(GRADER), '?dry_run=true');
+  const reply = await post(specWith(EXACT), '?dry_run=true');
   t.match(reply.json<DryRun>().work, {
     sequences: 48,
     tokens: null,
@@ -41,10 +36,10 @@ t.test('a dry run counts prompts and samples', async (t) => {
 
 t.test('errors of a grader name its field', async (t) => {
   const refused = async (grader: object) => (await post(specWith(grader))).json<Problem>().errors;
-  t.match(await refused({ ...GRADER, reference: '{{items.answer}}' }), [
+  t.match(await refused({ ...EXACT, reference: '{{items.answer}}' }), [
     { pointer: '/train/objective/grader/reference', code: 'grader_invalid' },
   ]);
-  t.match(await refused({ ...GRADER, operation: 'same' }), [
+  t.match(await refused({ ...EXACT, operation: 'same' }), [
     { pointer: '/train/objective/grader/operation', code: 'unknown_value' },
   ]);
   const model = { type: 'score_model', name: 'judge', model: 'm', input: [{ role: 'user', content: 'a' }] };
@@ -52,7 +47,7 @@ t.test('errors of a grader name its field', async (t) => {
 });
 
 t.test('the samples of a step, by default of the newest one with rewards', async (t) => {
-  const { id } = (await post(specWith(GRADER))).json<Job>();
+  const { id } = (await post(specWith(EXACT))).json<Job>();
   t.match((await rolloutOf(id)).json(), { code: 'rollout_not_found' });
   const rollout = (step: number, call: number): Rollout => ({ step, call, groups: [] });
   for (const [step, call] of [

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Grade, Problem, SampleReply, SampleTask } from '../../../contracts/index.js';
+import { EXACT } from '../../../job-document/testing/documents.js';
 import { startTestStack } from '../../testing/stack.js';
 import { servedCheckpoint } from '../../testing/training.js';
 
@@ -22,16 +23,9 @@ const stack = await startTestStack({
 t.teardown(() => stack.close());
 const post = (name: string, payload: object) =>
   stack.request({ method: 'POST', url: `/v1/graders/${name}`, payload });
-const exact = {
-  type: 'string_check',
-  name: 'exact',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-  operation: 'eq',
-};
 
 t.test('a grade', async (t) => {
-  const reply = await post('run', { grader: exact, output_text: '4', item: { answer: '4' } });
+  const reply = await post('run', { grader: EXACT, output_text: '4', item: { answer: '4' } });
   t.equal(reply.statusCode, 200, reply.body);
   t.match(reply.json<Grade>(), { reward: 1, scores: { exact: 1 }, errors: [], tokens: {} });
 });
@@ -40,7 +34,7 @@ t.test('wrong fields are named, with pointers into the body', async (t) => {
   const multi = {
     type: 'multi',
     name: 'm',
-    graders: { a: { ...exact, operation: 'is' } },
+    graders: { a: { ...EXACT, operation: 'is' } },
     calculate_output: 'a',
   };
   const errorsOf = async (grader: object) => {
@@ -49,9 +43,9 @@ t.test('wrong fields are named, with pointers into the body', async (t) => {
     return reply.json<Problem>().errors.map(({ pointer, code }) => `${pointer} ${code}`);
   };
   t.same(await errorsOf(multi), ['/grader/graders/a/operation unknown_value']);
-  t.same(await errorsOf({ ...exact, refrence: 'x', input: '{{x}}' }), ['/grader/refrence unknown_field']);
-  t.same(await errorsOf({ ...exact, input: '{{x}}' }), ['/grader/input grader_invalid']);
-  t.same(await errorsOf({ ...multi, graders: { 'a-b': exact } }), ['/grader/graders/a-b wrong_format']);
+  t.same(await errorsOf({ ...EXACT, refrence: 'x', input: '{{x}}' }), ['/grader/refrence unknown_field']);
+  t.same(await errorsOf({ ...EXACT, input: '{{x}}' }), ['/grader/input grader_invalid']);
+  t.same(await errorsOf({ ...multi, graders: { 'a-b': EXACT } }), ['/grader/graders/a-b wrong_format']);
   t.same(await errorsOf({ type: 'multi', name: 'm', graders: { m: multi }, calculate_output: 'm' }), [
     '/grader/graders/m/type unknown_value',
   ]);

@@ -1,6 +1,7 @@
 import type { JobCreateParams } from 'openai/resources/fine-tuning/jobs/jobs';
 import t from 'tap';
 import { resolveSpec } from '../../../job-document/index.js';
+import { EXACT } from '../../../job-document/testing/documents.js';
 import type { BaseModel } from '../models.js';
 import { type CreateBody, parseCreate, specOf } from './create.js';
 
@@ -10,13 +11,6 @@ const BASE: BaseModel = {
   hasAdapter: false,
 };
 const FILE = 'ds_01J00000000000000000000000';
-const GRADER = {
-  type: 'string_check',
-  name: 'exact',
-  operation: 'eq',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-} as const;
 
 /** Compiles as long as a body has a field for each of the official client's parameters. */
 const fields = (params: Required<JobCreateParams>): Record<keyof CreateBody, unknown> => params;
@@ -75,11 +69,11 @@ t.test('reinforcement has a grader, groups and prompts', async (t) => {
     n_epochs: 2,
   };
   const found = spec({
-    method: { type: 'reinforcement', reinforcement: { grader: GRADER, hyperparameters } },
+    method: { type: 'reinforcement', reinforcement: { grader: EXACT, hyperparameters } },
   });
   t.match(found.train, { epochs: 2, adapter: {}, optimizer: { lr: 2.5e-5 } });
   t.notOk(found.train && 'global_batch_size' in found.train);
-  t.same(found.train?.objective, { type: 'grpo', grader: GRADER, prompts_per_step: 4, group_size: 16 });
+  t.same(found.train?.objective, { type: 'grpo', grader: EXACT, prompts_per_step: 4, group_size: 16 });
 });
 
 t.test('what has no equivalent is refused by name', async (t) => {
@@ -87,14 +81,14 @@ t.test('what has no equivalent is refused by name', async (t) => {
     [{ method: { type: 'reinforcement' } }, 'method.reinforcement'],
     [{ method: { type: 'reinforcement', reinforcement: {} } }, 'method.reinforcement.grader'],
     [
-      { method: { type: 'reinforcement', reinforcement: { grader: GRADER } }, validation_file: FILE },
+      { method: { type: 'reinforcement', reinforcement: { grader: EXACT } }, validation_file: FILE },
       'validation_file',
     ],
     [
       {
         method: {
           type: 'reinforcement',
-          reinforcement: { grader: GRADER, hyperparameters: { eval_interval: 5 } },
+          reinforcement: { grader: EXACT, hyperparameters: { eval_interval: 5 } },
         },
       },
       'method.reinforcement.hyperparameters.eval_interval',

@@ -1,4 +1,5 @@
 /** A job with reinforcement learning whose calls are answered without ranks. */
+
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,6 +19,7 @@ import { callText, putCallResult, putOnce, readCall } from '../../../../../forma
 import { callKey } from '../../../../../formats/checkpoint/layout.js';
 import type { GradedItem } from '../../../../../graders/grader.js';
 import { resolveSpec } from '../../../../../job-document/index.js';
+import { EXACT } from '../../../../../job-document/testing/documents.js';
 import { type ObjectStore, openObjectStore } from '../../../../../platform/object-store/index.js';
 import { withSteps } from '../../context.js';
 import { RolloutDriver } from '../rollout-driver.js';
@@ -27,21 +29,13 @@ const DATASET_ID = 'ds_01J00000000000000000000000';
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const LETTERS = 26;
 
-export const GRADER: Grader = {
-  type: 'string_check',
-  name: 'exact',
-  operation: 'eq',
-  input: '{{sample.output_text}}',
-  reference: '{{item.answer}}',
-};
-
 type Objective = NonNullable<NonNullable<JobSpec['train']>['objective']>;
 
 export interface DrivenOptions {
   steps?: number;
   objective?: Partial<Objective>;
   lines?: readonly object[];
-  /** Grades an answer in place of GRADER. */
+  /** Grades an answer in place of EXACT. */
   grade?(graded: GradedItem): Partial<Grade>;
 }
 
@@ -85,7 +79,7 @@ export class DrivenLog {
           steps,
           sequence_length: 16,
           global_batch_size: 4,
-          objective: { type: 'grpo', grader: GRADER, ...aim },
+          objective: { type: 'grpo', grader: EXACT, ...aim },
         },
       },
       { ...dataset, num_chats: 0, num_preferences: 0, num_labelled: 0, num_prompts: 0, num_tokens: null },
