@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
@@ -70,7 +71,7 @@ t.test('a hostile source fails with its code, and nothing else does', async (t) 
   t.teardown(() => server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  const file = `/tmp/zerofleet-grader-${process.pid}`;
+  const file = join(tmpdir(), `zerofleet-grader-${process.pid}`);
   process.env.GRADER_SECRET = 'secret';
   t.teardown(() => {
     delete process.env.GRADER_SECRET;

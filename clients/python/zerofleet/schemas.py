@@ -3085,10 +3085,11 @@ class JobMetric(_JobMetricRequired, total=False):
     preference: PreferenceMetrics
     """Present only with a preference `objective`."""
     reinforcement: Dict[str, float]
-    """Present only with the objective `grpo`: of the samples that the step uses, `reward` (mean),
-    `reward_std`, `tokens` (mean), `truncated_share`, `failed_share` (of grading), `equal_groups`
-    (share of the groups whose rewards do not differ, so that they teach nothing), `entropy` (mean
-    of −log p over the tokens), and `score/` with the name of a grader (mean)."""
+    """Present only with the objective `grpo`, for the samples that the step uses. `reward`,
+    `tokens` and `score/` with the name of a grader are means. `reward_std` is the standard
+    deviation of the rewards. `entropy` is the mean of −log p over the tokens. Shares:
+    `truncated_share` of the samples, `failed_share` of the grades, and `equal_groups` of the groups
+    whose rewards are equal, which teach nothing."""
     trust_ratios: List[TrustRatios]
     """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
     per group of parameters with the same learning rate and weight decay. For experts that are
