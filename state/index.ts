@@ -7,7 +7,7 @@ export { type Projects, storedBytes } from './access/projects.js';
 export { type BrowserSession, SESSION_MS, type Sessions, type SignInBy } from './access/sessions.js';
 export { SHARE_TOKEN } from './access/shares.js';
 export type { UserInput } from './access/users.js';
-export { callCounters } from './calls/call-counters.js';
+export { callCounters, countCallsAnew } from './calls/call-counters.js';
 export type { CallCount, CallCounters, SessionCalls } from './calls/calls.js';
 export type { NamedPageRequest, PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';

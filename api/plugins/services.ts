@@ -10,6 +10,7 @@ import { KeyWatch } from '../http/key-watch.js';
 import { ProjectGate } from '../http/project-gate.js';
 import { traceOf } from '../http/request-trace.js';
 import { createInspector } from '../inspection/inspector.js';
+import { MAX_PENDING } from '../jobs/session-calls.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
 import type { ApiServices } from '../services.js';
@@ -62,7 +63,14 @@ export default fp<ServicesOptions>(
       tokenizers: new BucketTokenizers(options.sources, inspector),
       tensors: new ProjectGate('tensors', AT_ONCE),
       rawBodies: new ProjectGate('calls', AT_ONCE),
-      appends: new Turns(),
+      appends: new Turns(
+        MAX_PENDING,
+        () =>
+          new ZerofleetError(
+            'too_many_calls',
+            `${MAX_PENDING} calls of the session are being stored; wait for them`,
+          ),
+      ),
       closing: closing.signal,
       draining,
     });

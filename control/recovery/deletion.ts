@@ -11,6 +11,7 @@ import {
   desiredKey,
   exportsPrefix,
   resultKey,
+  rewardsPrefix,
   specKey,
 } from '../../formats/checkpoint/layout.js';
 import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
@@ -45,8 +46,8 @@ export async function removeJobObjects(
   };
   await putDocument(objects, deletedKey(id), document);
   const ofArtifacts = artifacts ? [checkpointsPrefix(id), exportsPrefix(id)] : [];
-  for (const prefix of [...ofArtifacts, callsPrefix(id), callResultsPrefix(id), callNumbersPrefix(id)])
-    await removeFolder(objects, prefix.replace(/\/$/, ''));
+  const ofCalls = [callsPrefix(id), callResultsPrefix(id), callNumbersPrefix(id), rewardsPrefix(id)];
+  for (const prefix of [...ofArtifacts, ...ofCalls]) await removeFolder(objects, prefix.replace(/\/$/, ''));
   // Without spec.json the other documents can't be read as the state of a job.
   await objects.delete([specKey(id)]);
   await objects.delete([desiredKey(id), resultKey(id)]);

@@ -6,7 +6,13 @@ import type { CallResult, CallType, StoredCall } from '../../contracts/index.js'
 import { canonicalJson } from '../../platform/canonical-json.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { callKey, callResultKey, callResultsPrefix, callsPrefix } from '../checkpoint/layout.js';
+import {
+  callKey,
+  callResultKey,
+  callResultsPrefix,
+  callsPrefix,
+  rewardsPrefix,
+} from '../checkpoint/layout.js';
 
 /** Bytes in which a call's text names its type. */
 const TYPE_BYTES = 64;
@@ -68,14 +74,16 @@ export async function putOnce(objects: ObjectStore, key: string, content: Buffer
   }
 }
 
-/** Counts the calls and results of a session without a gap, and their bytes. */
+/** Counts the calls and results of a session without a gap, and the bytes of these and of rewards. */
 export async function countStored(
   objects: ObjectStore,
   jobId: string,
 ): Promise<{ appended: number; answered: number; bytes: number }> {
   const calls = await countUnder(objects, callsPrefix(jobId));
   const results = await countUnder(objects, callResultsPrefix(jobId));
-  return { appended: calls.count, answered: results.count, bytes: calls.bytes + results.bytes };
+  let bytes = calls.bytes + results.bytes;
+  for await (const object of objects.list(rewardsPrefix(jobId))) bytes += object.bytes;
+  return { appended: calls.count, answered: results.count, bytes };
 }
 
 async function countUnder(objects: ObjectStore, prefix: string): Promise<{ count: number; bytes: number }> {

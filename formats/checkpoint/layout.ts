@@ -98,9 +98,14 @@ export function callResultKey(jobId: string, number: number): string {
   return `${callResultsPrefix(jobId)}${callFile(number)}`;
 }
 
+/** Returns the prefix of the rewards of a job's samples, with a trailing slash. */
+export function rewardsPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/rewards/`;
+}
+
 /** Returns the key of the rewards of the samples of a call. */
 export function rewardsKey(jobId: string, number: number): string {
-  return `${jobKey(jobId)}/rewards/${callFile(number)}`;
+  return `${rewardsPrefix(jobId)}${callFile(number)}`;
 }
 
 function callFile(number: number): string {

@@ -3,7 +3,7 @@ import t from 'tap';
 import { Turns } from './turns.js';
 
 t.test('work with the same key runs one after the other, also behind an error', async (t) => {
-  const turns = new Turns();
+  const turns = new Turns(2, () => new Error('too many'));
   const log: string[] = [];
   const run = (key: string, name: string, error?: Error) =>
     turns.run(key, async () => {
@@ -15,8 +15,10 @@ t.test('work with the same key runs one after the other, also behind an error', 
     });
   const first = t.rejects(run('a', 'one', new Error('failed')), { message: 'failed' });
   const [second, other] = [run('a', 'two'), run('b', 'other')];
+  await t.rejects(run('a', 'three'), { message: 'too many' });
   t.same(await Promise.all([second, other]), ['two', 'other']);
   await first;
+  t.equal(await run('a', 'three'), 'three', 'there is room again');
   t.ok(log.indexOf('one ends') < log.indexOf('two begins'));
   t.ok(log.indexOf('other begins') < log.indexOf('one ends'), 'other keys do not wait');
 });

@@ -4,6 +4,7 @@ import t from 'tap';
 import type { DryRun, Job, Problem, Rollout } from '../../../contracts/index.js';
 import { rewardsKey } from '../../../formats/checkpoint/layout.js';
 import { EXACT } from '../../../job-document/testing/documents.js';
+import { getIfExists } from '../../../platform/object-store/common/get-if-exists.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 
 const stack = await startTestStack();
@@ -61,4 +62,7 @@ t.test('the samples of a step, by default of the newest one with rewards', async
   t.match((await rolloutOf(id, '?step=3')).json(), { status: 404, code: 'rollout_not_found' });
   const put = { method: 'PUT', url: `/v1/jobs/${id}/calls/8`, payload: { type: 'save_state' } } as const;
   t.match((await stack.request(put)).json(), { status: 409, code: 'calls_read_only' });
+  await stack.request({ method: 'POST', url: `/v1/jobs/${id}/cancel` });
+  t.equal((await stack.request({ method: 'DELETE', url: `/v1/jobs/${id}` })).statusCode, 204);
+  t.equal(await getIfExists(stack.objects, rewardsKey(id, 1)), null, 'they are removed with the job');
 });

@@ -2,7 +2,7 @@ import { epochOf } from '../../../contracts/execution.js';
 import type { Job, JobExport, TrainableJobSpec } from '../../../contracts/index.js';
 import { exportPrefix } from '../../../formats/checkpoint/layout.js';
 import type { Manifest } from '../../../formats/checkpoint/manifest.js';
-import { hasStoppedEarly } from '../../../job-document/index.js';
+import { hasStoppedEarly, takesCalls } from '../../../job-document/index.js';
 import { keepDesired, putResult, type ReleaseOptions, type ResultDocument } from '../../../state/index.js';
 import { retryTransient } from '../../shared/errors.js';
 import { putEventFile } from '../../tasks/export/event-file.js';
@@ -21,14 +21,15 @@ import type { NewestPoint, ResumePoint } from './load/load-point.js';
 
 /**
  * Returns whether no step is left to train after a checkpoint.
- * @param finishedStep last step of a session; null while it is unknown
+ * @param finishedStep last step of a job that takes calls, which its `finish` decides; null while it is unknown
  */
 export function isComplete(
   spec: TrainableJobSpec,
   { manifest }: ResumePoint,
   finishedStep: number | null,
 ): boolean {
-  return manifest.step === (spec.train.steps ?? finishedStep) || isEarly(spec, manifest);
+  const last = takesCalls(spec.train) ? finishedStep : spec.train.steps;
+  return manifest.step === last || isEarly(spec, manifest);
 }
 
 function isEarly(spec: TrainableJobSpec, { step, early_stopping }: Manifest): boolean {

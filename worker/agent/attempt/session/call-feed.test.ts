@@ -135,6 +135,18 @@ t.test('a request is ordered once, and again at the next step if it fails', asyn
   t.strictSame(ordered(), [7, 7], 'the request is answered');
 });
 
+t.test('a request that a busy rank skips is ordered again when a save has ended', async (t) => {
+  const { fed, ask, update, commit, ordered, state } = feed(t, { appended: 9, answered: 9, on_busy: 'skip' });
+  state.due = false;
+  fed.begin(0);
+  for (const step of [1, 2]) update(step);
+  fed.control(0, 7);
+  t.strictSame(ordered(), [7]);
+  t.equal(await ask(2, 'periodic', true), false);
+  commit(1);
+  t.strictSame(ordered(), [7, 7]);
+});
+
 t.test('with on_busy skip a busy rank skips a periodic save', async (t) => {
   const { fed, ask, update, ordered } = feed(t, { appended: 9, answered: 9, on_busy: 'skip' });
   fed.begin(0);
@@ -181,6 +193,9 @@ t.test('an agent without its lease does not know whether a state is saved', asyn
   save(1, 0);
   lease.abort();
   fed.notSaved(0, new Error('stale_epoch'));
+  // Saves behind it wait for the result of the call.
+  const calls = { number: 1, first_step: 0 } as unknown as CompleteSave['calls'];
+  await t.rejects(fed.beforeCommit({ calls } as CompleteSave), { message: 'the ranks have ended' });
   await fed.close();
   t.strictSame(stored, [], 'the agent that holds it answers the call');
 });

@@ -148,7 +148,7 @@ export class CallFeed implements StepSource {
 
   /** The agent that holds the lease now decides whether the state is saved. */
   notSaved(step: number, error: unknown): void {
-    if (this.ctx.lease.lost.aborted) return;
+    if (this.ctx.lease.lost.aborted) return this.results.giveUp();
     this.options.pace.notSaved();
     this.results.notSaved(step, error);
     this.onSaveEnd(step);
@@ -191,6 +191,8 @@ export class CallFeed implements StepSource {
     if (!isSkipped && this.options.checkpoints.latestStep !== step)
       return this.results.beginSave(step, !isPeriodic);
     this.isOrdered = false;
+    // The saves in progress order it again when they end.
+    if (isSkipped) this.orderedAt = -1;
     return false;
   }
 

@@ -84,10 +84,15 @@ export class CallResults {
     });
   }
 
-  /** Gives up results that wait for a save. Resolves when the others are stored. */
-  async close(): Promise<void> {
+  /** Gives up the results that wait for a save, and those behind them. */
+  giveUp(): void {
     this.isClosed = true;
     this.ended.reject(new Error('the ranks have ended'));
+  }
+
+  /** Gives up what waits for a save. Resolves when the other results are stored. */
+  async close(): Promise<void> {
+    this.giveUp();
     await this.tail.catch(() => undefined);
   }
 

@@ -3,7 +3,7 @@ import type { RankError } from '../../../../contracts/rank-protocol.js';
 import { callText, putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
 import { callKey, callResultKey } from '../../../../formats/checkpoint/layout.js';
 import { waitOrAbort } from '../../../../platform/process/retry.js';
-import { callCounters } from '../../../../state/index.js';
+import { callCounters, countCallsAnew } from '../../../../state/index.js';
 import { deferred } from '../../../shared/deferred.js';
 import { codeOf } from '../../../shared/errors.js';
 import { type AttemptContext, retryStorage } from '../context.js';
@@ -158,8 +158,10 @@ export class JobCalls {
     const before = { appended: this.appended, answered: this.answered };
     const { appended, answered } = await lease.call((id) => callCounters(deps, id));
     // Redis was restored from an older copy.
-    if (appended < before.appended || answered < before.answered)
+    if (appended < before.appended || answered < before.answered) {
+      await lease.call((id) => countCallsAnew(deps, id));
       await lease.call((id) => deps.store.countCalls(id, { ...before, bytes: 0 }));
+    }
     const rises = appended > this.appended || answered > this.answered;
     this.appended = Math.max(this.appended, appended);
     this.answered = Math.max(this.answered, answered);
