@@ -41,6 +41,19 @@ t.test('documents are counted independently of chunk borders', async (t) => {
   t.equal((await check(`${body}\n`)).num_documents, 3);
 });
 
+t.test('prompts are counted, also with a label for graders', async (t) => {
+  const lines = [
+    { prompt: '2+2=', answer: '4' },
+    { prompt: 'Buy now!', label: 'spam' },
+    { messages: [{ role: 'user', content: 'a' }], answer: 'b' },
+  ];
+  t.match(await check(lines.map((line) => JSON.stringify(line)).join('\n')), {
+    num_documents: 3,
+    num_chats: 1,
+    num_prompts: 3,
+  });
+});
+
 t.test('preferences are counted; those of messages are chats', async (t) => {
   const user = { role: 'user', content: 'a' };
   const answer = { role: 'assistant', content: 'b' };

@@ -25,6 +25,11 @@ export class RewardCheck {
     const place = placeOf(this.plan, number);
     if (place.kind !== 'pass' || !('rows' in call)) return null;
     const expected = (await this.rowsOf(place.rollout)).slice(place.begin, place.end);
+    const { loss } = this.plan.settings;
+    if (!isDeepStrictEqual(call.loss, loss))
+      return { field: 'loss, which the document has', before: call.loss, now: loss };
+    if (call.rows.length > expected.length)
+      return { field: 'its number of rows', before: call.rows.length, now: expected.length };
     const at = expected.findIndex((row, i) => !isDeepStrictEqual(row, call.rows[i]));
     if (at < 0) return null;
     const [row, given] = [expected[at], call.rows[at]];

@@ -5813,8 +5813,8 @@ export interface components {
             /**
              * @description Present only with the objective `grpo`, for the samples that the step uses. `reward`, `tokens` and `score/` with
              *     the name of a grader are means. `reward_std` is the standard deviation of the rewards. `entropy` is the mean of
-             *     −log p over the tokens. Shares: `truncated_share` of the samples, `failed_share` of the grades, and
-             *     `equal_groups` of the groups whose rewards are equal, which teach nothing.
+             *     −log p over the tokens. Shares: `truncated_share` of the samples, `failed_share` of those for
+             *     which a grader failed, and `equal_groups` of the groups whose rewards are equal, which teach nothing.
              */
             reinforcement?: {
                 [key: string]: number;

@@ -74,8 +74,8 @@ const PUBLIC_READERS: typeof READERS = {
   conversations: parseConversations,
 };
 
-/** Fields of a line that judges completions, so that its prompt is not alone. */
-const JUDGED = ['rejected', 'label'];
+/** Whether a line judges a completion, so that its prompt is not alone. A label of text is a field for graders. */
+const isJudgement = ({ rejected, label }: Fields) => rejected !== undefined || typeof label === 'boolean';
 
 /** Reader of a line that has no field of the others: a prompt whose completions are sampled. */
 const PROMPT_READERS: typeof READERS = {
@@ -97,7 +97,7 @@ const listed = (names: readonly string[]) =>
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
-  const isJudged = JUDGED.some((name) => value[name] !== undefined);
+  const isJudged = isJudgement(value);
   const isGiven = (name: string) => value[name] !== undefined && !(name === 'prompt' && isJudged);
   const found =
     READERS_IN_ORDER.map((readers) => Object.keys(readers).filter(isGiven)).find(

@@ -12,6 +12,18 @@ const rates = (schedule: object, steps = 6) => {
   return Array.from({ length: steps }, (_, done) => Number(lrAt(train, done).toFixed(9)));
 };
 
+t.test('a rate has few digits, so that the last bit of a cosine is not in it', async (t) => {
+  const train = {
+    optimizer: { lr: 5e-5 },
+    steps: 100,
+    lr_schedule: { type: 'cosine', warmup_steps: 7, warmup_type: 'log', warmup_start_lr: 0, min_lr: 0 },
+  } as unknown as ResolvedJobSpec['train'];
+  for (let done = 0; done < 100; done += 1) {
+    const rate = lrAt(train, done);
+    t.equal(rate, Number(rate.toPrecision(12)));
+  }
+});
+
 t.test('schedules of native/train/lr_schedule.h', async (t) => {
   t.same(rates({ type: 'constant' }), [4, 8, 8, 8, 8, 8]);
   t.same(rates({ type: 'linear', min_lr: 4 }), [4, 8, 8, 7, 6, 5]);

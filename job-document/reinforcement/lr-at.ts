@@ -2,8 +2,18 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 
 type Train = ResolvedJobSpec['train'];
 
-/** Returns the learning rate of a step, as native/train/lr_schedule.h has it. @param done steps before it */
-export function lrAt({ lr_schedule, optimizer, steps = 1 }: Train, done: number): number {
+/**
+ * V8's logarithms and cosines may be off in the last bit, and the rate is part of a call, which must be the same with
+ * every version.
+ */
+const DIGITS = 12;
+
+/** Returns the learning rate of a step: that of native/train/lr_schedule.h, rounded. @param done steps before it */
+export function lrAt(train: Train, done: number): number {
+  return Number(rateAt(train, done).toPrecision(DIGITS));
+}
+
+function rateAt({ lr_schedule, optimizer, steps = 1 }: Train, done: number): number {
   const { type, warmup_steps: warmup, warmup_type, warmup_start_lr: start, min_lr: end } = lr_schedule;
   const peak = optimizer.lr;
   if (done < warmup) {

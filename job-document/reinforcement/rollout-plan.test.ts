@@ -12,18 +12,18 @@ const plan = (changes: object = {}, train: object = {}) =>
   } as ResolvedJobSpec['train']);
 
 t.test('every call has a place, also of a last rollout that is not used up', async (t) => {
-  const passes = (rollout: number) =>
+  const passes = (rollout: number, isFirst = true) =>
     [
       [0, 5],
       [5, 10],
       [10, 12],
-    ].map(([begin, end]) => ({ kind: 'pass', rollout, begin, end }));
+    ].map(([begin, end]) => ({ kind: 'pass', rollout, begin, end, isFirst: isFirst && begin === 0 }));
   const places = Array.from({ length: 15 }, (_, i) => placeOf(plan(), i + 1));
   t.same(places, [
     { kind: 'sample', rollout: 0 },
     ...passes(0),
     { kind: 'update', done: 0 },
-    ...passes(0),
+    ...passes(0, false),
     { kind: 'update', done: 1 },
     { kind: 'sample', rollout: 1 },
     ...passes(1),

@@ -8,14 +8,14 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { type Reinforcement, reinforcementOf } from '../objective.js';
 
 /** Maximum size of a call. */
-const MAX_CALL_BYTES = 16 * 2 ** 20;
+export const MAX_CALL_BYTES = 16 * 2 ** 20;
 /** Largest size of a position of a row as text: its token and its target, its log-probability and its advantage. */
 const POSITION_BYTES = 64;
 
 export type CallPlace =
   | { kind: 'sample'; rollout: number }
-  /** Samples `[begin, end)` of the rollout. */
-  | { kind: 'pass'; rollout: number; begin: number; end: number }
+  /** Samples `[begin, end)` of the rollout. `isFirst`: it follows the `sample`. */
+  | { kind: 'pass'; rollout: number; begin: number; end: number; isFirst: boolean }
   /** `done`: steps before it. */
   | { kind: 'update'; done: number }
   | { kind: 'finish' };
@@ -69,5 +69,5 @@ export function placeOf(plan: RolloutPlan, number: number): CallPlace {
   const pass = (at - 1) % (passes + 1);
   if (pass === passes) return { kind: 'update', done };
   const begin = pass * rowsPerPass;
-  return { kind: 'pass', rollout, begin, end: Math.min(samples, begin + rowsPerPass) };
+  return { kind: 'pass', rollout, begin, end: Math.min(samples, begin + rowsPerPass), isFirst: at === 1 };
 }

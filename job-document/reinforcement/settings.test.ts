@@ -78,6 +78,11 @@ t.test('refusals name the field', async (t) => {
     refused({ prompts_per_step: 64, group_size: 16, max_tokens: 2000 }, { train: { sequence_length: 2048 } }),
     ['/train/objective/max_tokens out_of_range'],
   );
+  const long = refused(
+    { prompts_per_step: 128, group_size: 2, max_tokens: 16 },
+    { train: { sequence_length: 32_000 } },
+  );
+  t.ok(long.includes('/train/objective/prompts_per_step out_of_range'), 'prompts fit into a call');
   t.same(refused({}, { data: { packing: 'split', validation_fraction: 0.1 } as JobSpec['data'] }), [
     '/data/packing field_without_effect',
     '/data/validation_fraction field_without_effect',

@@ -3,11 +3,14 @@ import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../common/call-limits.js';
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import type { Reinforcement } from '../objective.js';
+import { MAX_CALL_BYTES } from './rollout-plan.js';
 
 type Given = NonNullable<NonNullable<JobSpec['train']>['objective']>;
 type PolicyLoss = PassLoss & Reinforcement['loss'];
 
 const AT = '/train/objective';
+/** Largest size of a prompt's token as text. */
+const TOKEN_BYTES = 8;
 /** Fields whose defaults follow from others, or that have none. */
 const WITHOUT_DEFAULT = ['grader', 'max_tokens'] as const;
 
@@ -39,6 +42,12 @@ export function checkReinforcement(
   if (max_tokens >= sequence_length) {
     const message = `a prompt and its sample have at most train.sequence_length ${sequence_length} tokens, so max_tokens ${max_tokens} leaves no room for a prompt`;
     errors.push(fieldError(`${AT}/max_tokens`, 'out_of_range', message, String(sequence_length - 1)));
+  }
+  const room = sequence_length - max_tokens;
+  if (prompts_per_step * room * TOKEN_BYTES > MAX_CALL_BYTES) {
+    const message = `${prompts_per_step} prompts of up to ${room} tokens exceed the size of a call`;
+    const fit = String(Math.max(1, Math.floor(MAX_CALL_BYTES / TOKEN_BYTES / room)));
+    errors.push(fieldError(`${AT}/prompts_per_step`, 'out_of_range', message, fit));
   }
   const samples = prompts_per_step * group_size;
   if (samples > MAX_SAMPLES) {

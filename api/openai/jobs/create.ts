@@ -12,7 +12,7 @@ const DEFAULT_EPOCHS = 3;
 const RATES = { supervised: 2e-4, dpo: 5e-5, reinforcement: 5e-5 };
 const DEFAULT_BETA = 0.1;
 /** Samples of a prompt with `compute_multiplier` 1. */
-const DEFAULT_GROUP = 8;
+export const DEFAULT_GROUP = 8;
 
 const strict = { additionalProperties: false };
 const auto = <T extends TSchema>(schema: T) => nullable(Type.Union([Type.Literal('auto'), schema]));

@@ -6,6 +6,7 @@ import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { LABELS, VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
 import { secondsOf } from '../pages.js';
+import { DEFAULT_GROUP } from './create.js';
 import { resultsId } from './results.js';
 
 /**
@@ -66,11 +67,18 @@ function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' 
     learning_rate_multiplier: Number.isNaN(multiplier) ? ('auto' as const) : multiplier,
   };
   if (objective?.type === 'grpo') {
-    const { prompts_per_step } = objective;
+    const { prompts_per_step, group_size } = objective;
     // The client's types have the graders of the translated API only.
     const grader = objective.grader as object as StringCheckGrader;
-    const reinforcement = { grader, hyperparameters: { ...hyperparameters, batch_size: prompts_per_step } };
-    return { hyperparameters, method: { type: 'reinforcement', reinforcement } };
+    const all = {
+      ...hyperparameters,
+      batch_size: prompts_per_step,
+      compute_multiplier: group_size / DEFAULT_GROUP,
+    };
+    return {
+      hyperparameters: all,
+      method: { type: 'reinforcement', reinforcement: { grader, hyperparameters: all } },
+    };
   }
   if (objective?.type !== 'dpo')
     return { hyperparameters, method: { type: 'supervised', supervised: { hyperparameters } } };

@@ -65,7 +65,7 @@ async function lastAnswered({ client }: Context, id: string): Promise<number> {
 async function documentOf({ client }: Context, { id, name, spec }: Job, ranks?: number): Promise<JobSpec> {
   const stored = await client.jobs.document(id);
   if (stored === null) throw new CliError(`the document of ${id} is not stored`, EXIT.failed);
-  const given = reinforcementOf(spec.train) === null ? stored : asSession(stored);
+  const given = reinforcementOf(spec.train) === null ? stored : asSession(stored, spec);
   const title = `replay of ${name === '' ? id : name}`.slice(0, 100);
   if (ranks === undefined) return { ...given, name: title };
   const { expert_parallel_size: min } = spec.zero;
@@ -76,9 +76,10 @@ async function documentOf({ client }: Context, { id, name, spec }: Job, ranks?: 
   };
 }
 
-/** Returns the document of a session that a client gives the calls of an objective. */
-function asSession({ data, train = {}, ...document }: JobSpec): JobSpec {
-  const { dataset: _, uri: _uri, format: _format, seed: _seed, ...texts } = data;
+/** Returns the document of a session that a client gives the calls of an objective. Its leaves are those of the job. */
+function asSession({ data, train = {}, ...document }: JobSpec, resolved: Job['spec']): JobSpec {
+  const { dataset: _, uri: _uri, format: _format, seed: _seed, packing: _packing, ...texts } = data;
+  const { global_batch_size, micro_batch_size } = resolved.train;
   const {
     objective: _objective,
     steps: _steps,
@@ -86,7 +87,11 @@ function asSession({ data, train = {}, ...document }: JobSpec): JobSpec {
     lr_schedule: _schedule,
     ...settings
   } = train;
-  return { ...document, data: texts, train: { ...settings, session: {} } };
+  return {
+    ...document,
+    data: texts,
+    train: { ...settings, global_batch_size, micro_batch_size, session: {} },
+  };
 }
 
 interface Compared {

@@ -5,14 +5,17 @@ import { Empty } from '../parts/empty.js';
 import { count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 
+/** The newest step changes while the job runs. */
 const REREAD_MS = 5_000;
 
 /** The samples of a step of reinforcement learning, with their rewards. */
-export function RolloutSamples({ id }: { id: string }) {
+export function RolloutSamples({ id, isRunning }: { id: string; isRunning: boolean }) {
   const step = useSignal<number | null>(null);
   const read = () => client.calls.rollout(id, step.value ?? undefined);
-  const { value, fault } = useLoaded(read, [id, step.value], { every_ms: REREAD_MS });
+  const everyMs = isRunning && step.value === null ? REREAD_MS : 0;
+  const { value, fault } = useLoaded(read, [id, step.value], { every_ms: everyMs });
   const rollout = value.value;
+  const isEmpty = rollout === null && (fault.value === null || fault.value.code === 'rollout_not_found');
   return (
     <>
       <label class="field">
@@ -26,10 +29,10 @@ export function RolloutSamples({ id }: { id: string }) {
           }}
         />
       </label>
-      {fault.value && <Notice fault={fault.value} />}
-      {rollout === null && !fault.value && <Empty title="No step has samples yet." />}
-      {rollout?.groups.map(({ line, prompt, samples }) => (
-        <section key={line} class="card samples">
+      {fault.value && !isEmpty && <Notice fault={fault.value} />}
+      {isEmpty && <Empty title="No step has samples yet." />}
+      {rollout?.groups.map(({ line, prompt, samples }, group) => (
+        <section key={group} class="card samples">
           <h2>{prompt}</h2>
           <p class="muted small">
             step {count(rollout.step)}, line {count(line)}

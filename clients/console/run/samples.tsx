@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { isFinal } from '../../../contracts/job-states.js';
 import { promptText } from '../../text/prompt-text.js';
 import { answersIn, type StepAnswers } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
@@ -16,7 +17,8 @@ const REREAD_MS = 10_000;
 /** Samples of a step with their rewards, or how checkpoints answer the prompts of the document. */
 export function Samples({ run }: { run: LiveRun }) {
   const job = run.job.value;
-  if (job?.spec.train.objective?.type === 'grpo') return <RolloutSamples id={job.id} />;
+  if (job?.spec.train.objective?.type === 'grpo')
+    return <RolloutSamples id={job.id} isRunning={!isFinal(job.state)} />;
   return <Answers run={run} />;
 }
 

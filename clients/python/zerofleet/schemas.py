@@ -3088,8 +3088,8 @@ class JobMetric(_JobMetricRequired, total=False):
     """Present only with the objective `grpo`, for the samples that the step uses. `reward`,
     `tokens` and `score/` with the name of a grader are means. `reward_std` is the standard
     deviation of the rewards. `entropy` is the mean of −log p over the tokens. Shares:
-    `truncated_share` of the samples, `failed_share` of the grades, and `equal_groups` of the groups
-    whose rewards are equal, which teach nothing."""
+    `truncated_share` of the samples, `failed_share` of those for which a grader failed, and
+    `equal_groups` of the groups whose rewards are equal, which teach nothing."""
     trust_ratios: List[TrustRatios]
     """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
     per group of parameters with the same learning rate and weight decay. For experts that are

@@ -154,7 +154,7 @@ export class Attempt {
   private async drive(ctx: GenerationContext, step: number): Promise<void> {
     if (this.calls === null || reinforcementOf(ctx.job.spec.train) === null) return;
     this.driver ??= new RolloutDriver({ ...this.ctx, job: ctx.job }, this.calls);
-    await this.driver.prepare(step);
+    await this.driver.prepare(step, this.interrupt.signal);
   }
 
   private async train(

@@ -34,13 +34,18 @@ export class PromptSource {
   /**
    * Reads the dataset and checks every prompt.
    * @throws ZerofleetError `dataset_not_found`, `dataset_corrupt`, `tokenizer_invalid`, `prompt_too_long`, and other
-   *   errors that name a line
+   *   errors that name a line; the signal's reason
    */
-  static async open(ctx: Pick<AttemptContext, 'deps' | 'job' | 'lease'>): Promise<PromptSource> {
+  static async open(
+    ctx: Pick<AttemptContext, 'deps' | 'job' | 'lease'>,
+    signal: AbortSignal,
+  ): Promise<PromptSource> {
     const { seed } = ctx.job.spec.data;
+    const setup = await setupOf(ctx);
+    signal.throwIfAborted();
     const threads = new ThreadPool<TextTasks>({
       module: programPath('worker/agent/attempt/reinforcement/text-thread-main'),
-      setup: await setupOf(ctx),
+      setup,
       threads: 1,
       heap_mb: HEAP_MB,
       task_ms: TASK_MS,
@@ -51,6 +56,8 @@ export class PromptSource {
           `the chat template and the tokenizer need more than ${limit === 'time' ? `${TASK_MS / 1000} s` : `${HEAP_MB} MiB`} for the prompts of a step; use a simpler template`,
         ),
     });
+    const end = () => void threads.close();
+    signal.addEventListener('abort', end, { once: true });
     try {
       const count = await threads.run('check', { begin: 0, end: CHECKED });
       for (let begin = CHECKED; begin < count; begin += CHECKED)
@@ -59,6 +66,8 @@ export class PromptSource {
     } catch (error) {
       await threads.close();
       throw error;
+    } finally {
+      signal.removeEventListener('abort', end);
     }
   }
 

@@ -82,11 +82,14 @@ export async function grade(
 ): Promise<Rollout['groups']> {
   const { group_size: size, max_failed_share: limit } = settings;
   const grader = settings.grader as Grader;
+  // An error that is none of a grader ends the other grades.
+  const ended = new AbortController();
+  const either = AbortSignal.any([signal, ended.signal]);
   const gradeOf = async (sample: SampleText, i: number) => {
     const { item = {} } = prompts[Math.floor(i / size)] ?? {};
-    return graders.grade(grader, { item, sample: { output_text: sample.text } }, signal);
+    return graders.grade(grader, { item, sample: { output_text: sample.text } }, either);
   };
-  const grades = await Promise.all(texts.map(gradeOf));
+  const grades = await Promise.all(texts.map(gradeOf)).finally(() => ended.abort());
   const failed = grades.flatMap(({ errors }) => errors.slice(0, 1));
   if (failed.length > limit * texts.length) {
     const [{ grader: name, code, message } = { grader: '', code: '', message: '' }] = failed;

@@ -21,8 +21,8 @@ t.test('a rollout, its passes and its update, until the last step', async (t) =>
     [...rollout, ...rollout, ...rollout, ...rollout, 'finish'],
   );
   const [sample, pass, rest, update] = calls;
-  t.match(sample, { n: 3, max_tokens: 4, seed: 1, stop_tokens: [] });
-  t.match(calls[4], { seed: 7 }, 'no two samples have one seed');
+  t.match(sample, { n: 3, max_tokens: 4, seed: mixedSeed(1, 0), stop_tokens: [] });
+  t.match(calls[4], { seed: mixedSeed(1, 1) }, 'no two rollouts have one seed');
   t.match(pass, { loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.2 } });
   t.same(
     [pass, rest].map((call) => call && 'rows' in call && call.rows.length),
@@ -73,7 +73,9 @@ t.test('metrics of steps that are run again are read from their records', async 
   await first.ended;
   const metrics = first.driver.metricsOf(4);
   const { driver } = log.drive();
-  await driver.prepare(3);
+  await driver.prepare(3, new AbortController().signal);
+  const interrupted = log.drive().driver.prepare(3, AbortSignal.abort(new Error('paused')));
+  await t.rejects(interrupted, { message: 'paused' });
   t.same(driver.metricsOf(4), metrics);
   t.equal(driver.metricsOf(5), null);
 });

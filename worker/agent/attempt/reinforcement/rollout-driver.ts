@@ -13,7 +13,7 @@ import {
   rowsOf,
   sampleNumber,
 } from '../../../../job-document/index.js';
-import { seedOf } from '../../../../platform/seeds.js';
+import { mixedSeed } from '../../../../platform/seeds.js';
 import { type AttemptContext, retryStorage, type TrainableJob } from '../context.js';
 import type { CallWriter } from '../session/call-writer.js';
 import type { JobCalls } from '../session/job-calls.js';
@@ -56,15 +56,22 @@ export class RolloutDriver implements CallWriter {
     this.plan = rolloutPlan(ctx.job.spec.train);
   }
 
-  /** Reads the metrics of steps that ranks run again. @param step steps of their state */
-  async prepare(step: number): Promise<void> {
+  /**
+   * Reads the metrics of steps that ranks run again.
+   * @param step steps of their state
+   * @throws the signal's reason
+   */
+  async prepare(step: number, signal: AbortSignal): Promise<void> {
     const next = placeOf(this.plan, this.calls.appended + 1);
     for (let rollout = rolloutOfStep(this.plan, step + 1); ; rollout += 1) {
       if (sampleNumber(this.plan, rollout) > this.calls.answered) return;
       if (next.kind === 'sample' && next.rollout === rollout) return;
-      const found = await this.recorded(rollout);
+      signal.throwIfAborted();
+      const number = sampleNumber(this.plan, rollout);
+      const found = await this.rewardsAt(number);
       if (found === null) return;
-      this.metrics.set(rollout, found.metrics);
+      const samples = rewardedSamples(found.rollout, [], await this.samplesOf(number));
+      this.metrics.set(rollout, rolloutMetrics(found.rollout, samples));
     }
   }
 
@@ -111,7 +118,7 @@ export class RolloutDriver implements CallWriter {
         const { begin, end } = place;
         const loss = this.plan.settings.loss;
         const call = { type: 'forward_backward' as const, loss, rows: rows.slice(begin, end) };
-        return { call, bytes: begin === 0 ? bytes : 0 };
+        return { call, bytes: place.isFirst ? bytes : 0 };
       }
       case 'update':
         return {
@@ -128,21 +135,20 @@ export class RolloutDriver implements CallWriter {
 
   private async sampleCall(rollout: number): Promise<SampleCall> {
     const prompts = await this.promptsOf(rollout);
-    const { settings, samples } = this.plan;
+    const { settings } = this.plan;
     const { group_size: n, max_tokens, temperature, top_p, top_k } = settings;
     return {
       type: 'sample',
       prompts: prompts.map(({ tokens }) => tokens),
       ...{ n, max_tokens, temperature, top_p, top_k },
-      // Each sample has a seed of its own, from this one on.
-      seed: seedOf(BigInt(this.ctx.job.spec.train.seed) + BigInt(rollout * samples)),
+      seed: mixedSeed(this.ctx.job.spec.train.seed, rollout),
       stop_tokens: [...new Set(prompts.flatMap(({ end_tokens }) => end_tokens))].sort((a, b) => a - b),
     };
   }
 
   private async promptsOf(rollout: number): Promise<LinePrompt[]> {
     if (this.prompts?.rollout !== rollout) {
-      this.source ??= PromptSource.open(this.ctx).catch((error: unknown) => {
+      this.source ??= PromptSource.open(this.ctx, this.closed.signal).catch((error: unknown) => {
         this.source = null;
         throw error;
       });
@@ -163,9 +169,8 @@ export class RolloutDriver implements CallWriter {
 
   /** Returns null for a rollout without rewards. */
   private async recorded(rollout: number): Promise<Rewarded | null> {
-    const { deps, job } = this.ctx;
     const number = sampleNumber(this.plan, rollout);
-    const found = await retryStorage(this.ctx, () => readRewards(deps.objects, job.id, number));
+    const found = await this.rewardsAt(number);
     if (found === null) return null;
     const prompts = (await this.promptsOf(rollout)).map(({ tokens }) => tokens);
     const samples = rewardedSamples(found.rollout, prompts, await this.samplesOf(number));
@@ -203,6 +208,11 @@ export class RolloutDriver implements CallWriter {
   ): Rewarded {
     const rows = rowsOf(samples, this.plan.settings);
     return { rows, metrics: rolloutMetrics(rollout, samples), bytes };
+  }
+
+  private rewardsAt(number: number) {
+    const { deps, job } = this.ctx;
+    return retryStorage(this.ctx, () => readRewards(deps.objects, job.id, number));
   }
 
   private async samplesOf(number: number) {

@@ -75,13 +75,18 @@ export class SampleTexts {
     const { number } = line;
     const text = this.textOf(line);
     const { prompt_tokens, chat_template, template_date } = this.setup;
-    const rules = { chat_template, template_date, max_length: prompt_tokens + 1 };
+    const rules = { chat_template, template_date, max_length: Number.POSITIVE_INFINITY };
     return ofLine(number, () => {
       const request = promptOf(parseLine(text));
       if (request.messages && chat_template === null)
         throw new BadLine('it has messages, and the job has no chat template; set data.chat_template');
       const built = buildPrompt(this.tokenizer, request, rules);
       const { tokens, end_tokens, end_text } = built;
+      if (tokens.length > prompt_tokens)
+        throw new ZerofleetError(
+          'prompt_too_long',
+          `the prompt has ${tokens.length} tokens; train.sequence_length − train.objective.max_tokens leaves room for ${prompt_tokens}`,
+        );
       return { line: number, text: built.text, tokens, end_tokens, end_text, item: JSON.parse(text) };
     });
   }
@@ -110,11 +115,15 @@ export class SampleTexts {
 function promptOf(document: JsonlDocument): PromptRequest {
   if ('text' in document)
     throw new BadLine('it has a "text", and the objective grpo needs "messages" or a "prompt"');
-  const { tools } = document;
+  const { tools, parallel_tool_calls } = document;
   const messages = 'messages' in document ? document.messages : document.prompt;
   if (typeof messages === 'string') return { prompt: messages };
   const last = messages.findLastIndex(({ role }) => role !== LEARNED_ROLE);
   if (last < 0) throw new BadLine('it has no message before those of the assistant');
-  const request = { messages: messages.slice(0, last + 1), ...(tools !== null && { tools }) };
+  const request = {
+    messages: messages.slice(0, last + 1),
+    ...(tools !== null && { tools }),
+    ...(parallel_tool_calls !== undefined && { parallel_tool_calls }),
+  };
   return request as PromptRequest;
 }

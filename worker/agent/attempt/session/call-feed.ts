@@ -148,7 +148,10 @@ export class CallFeed implements StepSource {
 
   /** The agent that holds the lease now decides whether the state is saved. */
   notSaved(step: number, error: unknown): void {
-    if (this.ctx.lease.lost.aborted) return this.results.giveUp();
+    if (this.ctx.lease.lost.aborted) {
+      this.results.giveUp();
+      return;
+    }
     this.options.pace.notSaved();
     this.results.notSaved(step, error);
     this.onSaveEnd(step);
