@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { mixedSeed } from '../../../../platform/seeds.js';
 import { readRewards } from './rewards.js';
 import { DrivenLog, type DrivenOptions } from './testing/driven-log.js';
 
