@@ -4,7 +4,7 @@ import { type GradedItem, GraderFault, type GraderOutside, type Graders } from '
 import { graderProblems } from './problems.js';
 import { GraderRuntime, type RuntimeOptions } from './runtime.js';
 import { askScore } from './score-model.js';
-import { rendered } from './template.js';
+import { Rendering } from './template.js';
 import { askWebhook } from './webhook.js';
 
 /** What graders of a project have. */
@@ -61,12 +61,15 @@ export async function allProblems(
 class Evaluation {
   private readonly errors: GradeError[] = [];
   private readonly tokens: Record<string, number> = {};
+  private readonly rendering: Rendering;
 
   constructor(
     private readonly setting: Setting,
     private readonly graded: GradedItem,
     private readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.rendering = new Rendering(graded);
+  }
 
   async grade(grader: Grader): Promise<Grade> {
     const began = performance.now();
@@ -114,7 +117,7 @@ class Evaluation {
         return runtime.compare('similarity', { metric, ...this.textsOf(grader) }, { project, signal });
       }
       case 'score_model': {
-        const { score, tokens } = await askScore(grader, graded, outside, signal);
+        const { score, tokens } = await askScore(grader, this.rendering, outside, signal);
         this.tokens[grader.model] = (this.tokens[grader.model] ?? 0) + tokens;
         return score;
       }
@@ -126,6 +129,6 @@ class Evaluation {
   }
 
   private textsOf({ input, reference }: { input: string; reference: string }) {
-    return { input: rendered(input, this.graded), reference: rendered(reference, this.graded) };
+    return { input: this.rendering.render(input), reference: this.rendering.render(reference) };
   }
 }
