@@ -36,7 +36,7 @@ export function gradersOf(setting: Setting): Omit<Graders, 'close'> {
   };
 }
 
-/** Returns everything wrong with a grader, also with its source. */
+/** Returns everything wrong with a grader, also with its source where Python can be started. */
 export async function allProblems(
   runtime: GraderRuntime,
   grader: Grader,
@@ -50,6 +50,8 @@ export async function allProblems(
       return [];
     } catch (error) {
       if (!(error instanceof GraderFault)) throw error;
+      // Other faults are none of the document; a grade reports them.
+      if (error.code !== 'python_source_invalid') return [];
       const pointer = grader.type === 'multi' ? `/graders/${name}/source` : '/source';
       return [{ pointer, code: 'grader_invalid', message: error.message }];
     }

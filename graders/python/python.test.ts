@@ -192,6 +192,7 @@ t.test('without Python the grade says what to do', async (t) => {
     reward: 0,
     errors: [{ code: 'python_unavailable', message: /install Python/ }],
   });
+  t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
 });
 
 /** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
