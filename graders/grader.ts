@@ -43,7 +43,7 @@ export interface Graders {
    * @throws the signal's reason; ZerofleetError `shutting_down`
    */
   grade(grader: Grader, graded: GradedItem, signal?: AbortSignal): Promise<Grade>;
-  /** Returns everything wrong with a grader, also with its source. Pointers begin at the grader. */
+  /** Returns everything wrong with a grader, also with its source where Python can be started. Pointers begin at it. */
   problems(grader: Grader, signal?: AbortSignal): Promise<FieldError[]>;
   /** Ends all evaluations. Idempotent. */
   close(): Promise<void>;

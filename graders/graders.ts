@@ -4,7 +4,7 @@ import { type GradedItem, GraderFault, type GraderOutside, type Graders } from '
 import { graderProblems } from './problems.js';
 import { GraderRuntime, type RuntimeOptions } from './runtime.js';
 import { askScore } from './score-model.js';
-import { rendered } from './template.js';
+import { Rendering } from './template.js';
 import { askWebhook } from './webhook.js';
 
 /** What graders of a project have. */
@@ -36,7 +36,7 @@ export function gradersOf(setting: Setting): Omit<Graders, 'close'> {
   };
 }
 
-/** Returns everything wrong with a grader, also with its source. */
+/** Returns everything wrong with a grader, also with its source where Python can be started. */
 export async function allProblems(
   runtime: GraderRuntime,
   grader: Grader,
@@ -50,6 +50,8 @@ export async function allProblems(
       return [];
     } catch (error) {
       if (!(error instanceof GraderFault)) throw error;
+      // Other faults are none of the document; a grade reports them.
+      if (error.code !== 'python_source_invalid') return [];
       const pointer = grader.type === 'multi' ? `/graders/${name}/source` : '/source';
       return [{ pointer, code: 'grader_invalid', message: error.message }];
     }
@@ -61,12 +63,15 @@ export async function allProblems(
 class Evaluation {
   private readonly errors: GradeError[] = [];
   private readonly tokens: Record<string, number> = {};
+  private readonly rendering: Rendering;
 
   constructor(
     private readonly setting: Setting,
     private readonly graded: GradedItem,
     private readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.rendering = new Rendering(graded);
+  }
 
   async grade(grader: Grader): Promise<Grade> {
     const began = performance.now();
@@ -114,7 +119,7 @@ class Evaluation {
         return runtime.compare('similarity', { metric, ...this.textsOf(grader) }, { project, signal });
       }
       case 'score_model': {
-        const { score, tokens } = await askScore(grader, graded, outside, signal);
+        const { score, tokens } = await askScore(grader, this.rendering, outside, signal);
         this.tokens[grader.model] = (this.tokens[grader.model] ?? 0) + tokens;
         return score;
       }
@@ -126,6 +131,6 @@ class Evaluation {
   }
 
   private textsOf({ input, reference }: { input: string; reference: string }) {
-    return { input: rendered(input, this.graded), reference: rendered(reference, this.graded) };
+    return { input: this.rendering.render(input), reference: this.rendering.render(reference) };
   }
 }

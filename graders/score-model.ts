@@ -1,8 +1,8 @@
 import type { ScoreModelGrader } from '../contracts/index.js';
 import { parsedJson } from '../platform/parsed-json.js';
 import { Check, Type } from '../platform/schema.js';
-import { type GradedItem, GraderFault, type GraderOutside } from './grader.js';
-import { rendered } from './template.js';
+import { GraderFault, type GraderOutside } from './grader.js';
+import type { Rendering } from './template.js';
 
 const Answer = new Check(Type.Object({ result: Type.Number() }));
 /** Characters of an answer that an error repeats. */
@@ -22,7 +22,7 @@ const schemaOf = (low: number, high: number) => ({
 /** Returns the score and the tokens that it took. @throws GraderFault; the signal's reason */
 export async function askScore(
   { model, server, input, range, sampling_params: sampling = {} }: ScoreModelGrader,
-  graded: GradedItem,
+  rendering: Rendering,
   { askModel }: Pick<GraderOutside, 'askModel'>,
   signal: AbortSignal,
 ): Promise<{ score: number; tokens: number }> {
@@ -31,7 +31,7 @@ export async function askScore(
     {
       model,
       server: server ?? null,
-      messages: input.map(({ role, content }) => ({ role, content: rendered(content, graded) })),
+      messages: input.map(({ role, content }) => ({ role, content: rendering.render(content) })),
       max_tokens: sampling.max_completions_tokens ?? 1024,
       temperature: sampling.temperature ?? 0,
       top_p: sampling.top_p ?? 1,

@@ -1,11 +1,12 @@
 import t from 'tap';
-import type { GraderFault } from './grader.js';
-import { MAX_TEXT, rendered, templateProblem } from './template.js';
+import type { GradedItem, GraderFault } from './grader.js';
+import { MAX_TEXT, MAX_VARIABLES, Rendering, templateProblem } from './template.js';
 
 const graded = {
   item: { answer: '42', parts: [{ name: 'a' }, 7], none: null, 'a-b': true, ümlaut: 'ü' },
   sample: { output_text: '{"x": {"y": [1, 2]}}' },
 };
+const rendered = (template: string, given: GradedItem) => new Rendering(given).render(template);
 
 t.test('texts', (t) => {
   const expected: [string, string][] = [
@@ -37,6 +38,8 @@ t.test('templates that are refused', (t) => {
     t.match(templateProblem(template), /is no variable/, template);
   t.match(templateProblem('{{sample.choices}}'), /sample has output_text and output_json/);
   t.match(templateProblem('{{sample.output_text.x}}'), /output_text is a text/);
+  t.equal(templateProblem('{{item.a}}'.repeat(MAX_VARIABLES)), null);
+  t.match(templateProblem('{{item.a}}'.repeat(MAX_VARIABLES + 1)), /at most 256 variables; this one has 257/);
   t.end();
 });
 
@@ -55,5 +58,14 @@ t.test('variables without a value', (t) => {
   const long = { output_text: 'a'.repeat(MAX_TEXT) };
   t.equal(codeOf('{{sample.output_text}}', long), long.output_text);
   t.equal(codeOf('{{sample.output_text}}{{item.answer}}', long), 'template_text_too_long');
+  t.end();
+});
+
+t.test('all templates of a grade parse the answer once', (t) => {
+  const calls = t.capture(JSON, 'parse', JSON.parse);
+  const rendering = new Rendering(graded);
+  t.equal(rendering.render('{{sample.output_json.x.y[0]}} {{sample.output_json.x.y[1]}}'), '1 2');
+  t.equal(rendering.render('{{sample.output_json.x.y[1]}}'), '2');
+  t.equal(calls().length, 1);
   t.end();
 });

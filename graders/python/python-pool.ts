@@ -77,6 +77,10 @@ export class PythonPool {
   }
 
   private takeIdle(source: string): PythonProcess | null {
+    for (const dead of this.idle.filter(({ process }) => !process.isOpen)) {
+      this.idle.splice(this.idle.indexOf(dead), 1);
+      this.released(dead);
+    }
     const index = this.idle.findLastIndex((entry) => entry.source === source);
     const [entry] = index === -1 ? [] : this.idle.splice(index, 1);
     return entry === undefined ? null : this.released(entry);

@@ -56,7 +56,7 @@ export class PythonProcess {
     });
     this.ended = new Promise((resolve) => {
       this.child.once('close', () => {
-        this.fail(new GraderFault('python_died', 'the process of the grader ended'));
+        this.fail(this.died());
         resolve();
       });
       this.child.once('error', (error) => {
@@ -95,6 +95,7 @@ export class PythonProcess {
   }
 
   private async ask(request: object, seconds: number, late: GradeError['code']): Promise<{ score?: number }> {
+    if (!this.isOpen) throw this.died();
     const timer = setTimeout(() => {
       this.fail(new GraderFault(late, `Python has not answered for ${seconds} s`));
       this.child.kill('SIGKILL');
@@ -124,6 +125,10 @@ export class PythonProcess {
     // Serve.py ends after these: a part of the answer may be unread.
     if (code === 'python_time_limit') this.isOpen = false;
     throw new GraderFault(CODES.find((known) => known === code) ?? 'python_failed', message);
+  }
+
+  private died(): GraderFault {
+    return new GraderFault('python_died', 'the process of the grader ended');
   }
 
   /** The source wrote to the pipe of its result. */

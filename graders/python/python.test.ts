@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
@@ -174,12 +175,24 @@ t.test('an aborted grade ends its process', async (t) => {
   await t.rejects(graders.grade(body('return 1'), graded, abort.signal), { message: 'enough' });
 });
 
+t.test('an idle process that has died is not used', async (t) => {
+  const graders = testGraders(t);
+  t.equal((await graders.grade(body('return 1'), graded)).reward, 1);
+  const before = children();
+  t.equal(before.length, 1);
+  process.kill(Number.parseInt(before[0] ?? '', 10), 'SIGKILL');
+  while (children().length > 0) await sleep(20);
+  await sleep(100);
+  t.match(await graders.grade(body('return 1'), graded), { reward: 1, errors: [] });
+});
+
 t.test('without Python the grade says what to do', async (t) => {
   const graders = testGraders(t, { python: { program: '/nowhere/python3' } });
   t.match(await graders.grade(body('return 1'), graded), {
     reward: 0,
     errors: [{ code: 'python_unavailable', message: /install Python/ }],
   });
+  t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
 });
 
 /** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
