@@ -2,10 +2,10 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { GradeError } from '../../contracts/index.js';
+import { encodeFrame, FrameReader } from '../../platform/process/frames.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { Check, Type } from '../../platform/schema.js';
 import { type GradedItem, GraderFault } from '../grader.js';
-import { FrameReader, frameOf } from './frames.js';
 
 /** Limits of one grade. */
 export interface PythonLimits {
@@ -22,6 +22,8 @@ const Frame = new Check(
     error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
   }),
 );
+/** Maximum length of a frame, above that of a grade's output. */
+const FRAME_BYTES = 8 * 1024 * 1024;
 /** Time beyond a grade's own limit after which the process is killed. */
 const GRACE_SECONDS = 10;
 /** Time for the start of Python and the import of the source's modules. */
@@ -35,8 +37,8 @@ export class PythonProcess {
   /** True while it can take another answer. */
   isOpen = true;
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
-  private readonly reader = new FrameReader();
-  private waiting: { resolve(text: string): void; reject(error: Error): void } | null = null;
+  private readonly reader = new FrameReader(FRAME_BYTES);
+  private waiting: { resolve(frame: unknown): void; reject(error: Error): void } | null = null;
   private readonly ended: Promise<void>;
 
   constructor(
@@ -101,23 +103,17 @@ export class PythonProcess {
       this.child.kill('SIGKILL');
     }, seconds * 1000);
     try {
-      const text = await new Promise<string>((resolve, reject) => {
+      const frame = await new Promise<unknown>((resolve, reject) => {
         this.waiting = { resolve, reject };
-        this.child.stdin.write(frameOf(request));
+        this.child.stdin.write(encodeFrame(request));
       });
-      return this.read(text);
+      return this.read(frame);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  private read(text: string): { score?: number } {
-    let frame: unknown;
-    try {
-      frame = JSON.parse(text);
-    } catch {
-      throw this.broken();
-    }
+  private read(frame: unknown): { score?: number } {
     if (!Frame.fits(frame) || (frame.score !== undefined && !Number.isFinite(frame.score)))
       throw this.broken();
     if (frame.error === undefined) return frame;
@@ -137,11 +133,13 @@ export class PythonProcess {
   }
 
   private hear(piece: Buffer): void {
+    this.reader.push(piece);
     try {
-      const text = this.reader.add(piece);
-      if (text === null) return;
-      this.waiting?.resolve(text);
-      this.waiting = null;
+      for (let frame = this.reader.next(); frame !== undefined; frame = this.reader.next()) {
+        if (this.waiting === null) throw new Error('a frame without a request');
+        this.waiting.resolve(frame);
+        this.waiting = null;
+      }
     } catch {
       this.fail(this.broken());
       this.child.kill('SIGKILL');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testGraders } from '../testing/graders.js';
+import { pythonProgram } from '../testing/python-program.js';
 
 const X86 = '/usr/include/x86_64-linux-gnu/asm/unistd_64.h';
 
@@ -197,9 +198,7 @@ t.test('without Python the grade says what to do', async (t) => {
 
 /** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
 function pythonWithout(t: Test, call: number): string {
-  const program = join(t.testdir({}), 'python');
-  const lines = [
-    '#!/usr/bin/env python3',
+  return pythonProgram(t, [
     'import os, sys',
     'sys.dont_write_bytecode = True',
     `sys.path.insert(0, ${JSON.stringify(join(projectRoot(), 'graders/python'))})`,
@@ -209,9 +208,7 @@ function pythonWithout(t: Test, call: number): string {
     'instructions = (confine.Instruction * 4)(*(confine.Instruction(*step) for step in steps))',
     'confine.restrict_calls(confine.Program(4, instructions))',
     'os.execv(sys.executable, ["python3", *sys.argv[1:]])',
-  ];
-  writeFileSync(program, `${lines.join('\n')}\n`, { mode: 0o755 });
-  return program;
+  ]);
 }
 
 t.test('no source runs where a layer of the sandbox is missing', async (t) => {

@@ -36,13 +36,15 @@ import confine
 
 MAX_MESSAGE = 2000
 MAX_MODULES = 50
+# Descriptors of the frames. Modules that read standard input or print meet none of them.
+INPUT, OUTPUT = os.dup(0), os.dup(1)
 
 
 def read_exactly(count):
-    """Reads bytes from standard input; fewer at its end."""
+    """Reads bytes of the frames; fewer at their end."""
     pieces = []
     while count > 0:
-        piece = os.read(0, min(count, 1 << 20))
+        piece = os.read(INPUT, min(count, 1 << 20))
         if not piece:
             break
         pieces.append(piece)
@@ -51,7 +53,7 @@ def read_exactly(count):
 
 
 def read_length():
-    """Returns the length of the next frame; None at the end of standard input."""
+    """Returns the length of the next frame; None after the last one."""
     head = read_exactly(4)
     return struct.unpack(">I", head)[0] if len(head) == 4 else None
 
@@ -59,6 +61,10 @@ def read_length():
 def write_all(descriptor, content):
     while content:
         content = content[os.write(descriptor, content):]
+
+
+def write_frame(frame):
+    write_all(OUTPUT, struct.pack(">I", len(frame)) + frame)
 
 
 def encoded(value):
@@ -118,6 +124,7 @@ def compiled(source):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.append(node.module)
+    names = [name for name in names if "__main__" not in name.split(".")]  # these run a program
     return b" ".join(name.encode() for name in names[:MAX_MODULES]) + b"\n" + marshal.dumps(code)
 
 
@@ -169,12 +176,19 @@ class Server:
         if content.startswith(b"{"):
             return json.loads(content)
         names, _, self.code = content.partition(b"\n")
-        for name in names.decode().split():
+        self.load(names.decode().split())
+        return {}
+
+    def load(self, names):
+        """Imports modules in the memory that a grade may have. A grade meets the errors again."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (self.limits["memory_bytes"], hard))
+        for name in names:
             try:
                 importlib.import_module(name)
             except BaseException:
-                pass  # the grade meets the same error
-        return {}
+                pass
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
     def serve(self):
         gc.collect()
@@ -186,7 +200,7 @@ class Server:
             content, failed, is_late = self.in_child(lambda: encoded(score(self.code, given[0])), read)
             frame = content if failed is None else encoded(failed)
             frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
-            write_all(1, struct.pack(">I", len(frame)) + frame)
+            write_frame(frame)
 
     def in_child(self, task, read=lambda: None):
         """Runs a task in a restricted child. Returns what it wrote, the failure, and whether it took too long."""
@@ -239,8 +253,8 @@ class Server:
             for name, limit in (("AS", memory), ("FSIZE", 0), ("NOFILE", 64), ("CORE", 0), ("NPROC", 0)):
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
             read()
-            os.dup2(2, 0)
-            os.dup2(2, 1)
+            os.close(INPUT)
+            os.close(OUTPUT)
             confine.restrict_calls(self.program)
             write_all(writing, task())
             status = 0
@@ -250,6 +264,8 @@ class Server:
 
 def main():
     confine.end_with(os.getppid(), signal.SIGKILL)
+    os.dup2(2, 0)
+    os.dup2(2, 1)
     os.environ.pop("PATH", None)
     given = json.loads(read_exactly(read_length() or 0))
     sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]
@@ -267,8 +283,7 @@ def main():
         first = server.prepare(given["source"])
     except confine.Unavailable as error:
         first = failure("python_unavailable", f"{error}; python graders need Linux 5.13 with Landlock and seccomp")
-    frame = encoded(first)
-    write_all(1, struct.pack(">I", len(frame)) + frame)
+    write_frame(encoded(first))
     if not first:
         server.serve()
 

@@ -1,0 +1,51 @@
+import t from 'tap';
+import type { PythonGrader } from '../../contracts/index.js';
+import { testGraders } from '../testing/graders.js';
+import { pythonProgram } from '../testing/python-program.js';
+
+const grader = (...lines: string[]): PythonGrader => ({
+  type: 'python',
+  name: 'p',
+  source: lines.join('\n'),
+});
+const graded = { item: {}, sample: { output_text: '4' } };
+
+t.test('imports touch no frame, have bounds, and run no programs', async (t) => {
+  const lines = [
+    'import os, sys',
+    'os.environ["PYTHONPATH"] = os.path.dirname(__file__)',
+    'os.execv(sys.executable, ["python3", *sys.argv[1:]])',
+  ];
+  const init = [
+    'import os, resource, sys',
+    'programs = []',
+    'limit = resource.getrlimit(resource.RLIMIT_AS)[0]',
+    'sys.stdin.read()',
+    'os.write(1, b"no frame")',
+  ];
+  const main = ['import noisy, os', 'noisy.programs.append(os.getpid())'];
+  const noisy = { '__init__.py': init.join('\n'), '__main__.py': main.join('\n') };
+  const program = pythonProgram(t, lines, { noisy });
+  const graders = testGraders(t, { python: { program }, limits: { memory_bytes: 2 ** 29 } });
+  const source = grader(
+    'import os',
+    'import noisy',
+    'import noisy.__main__',
+    'def grade(sample, item): return (noisy.programs == [os.getpid()]) + (noisy.limit == 2 ** 29)',
+  );
+  t.match(await graders.grade(source, graded), { reward: 2, errors: [] });
+});
+
+t.test('a frame that nobody waits for is no answer to the next request', async (t) => {
+  const program = pythonProgram(t, [
+    'import json, os, struct, sys',
+    'def read(): return sys.stdin.buffer.read(struct.unpack(">I", sys.stdin.buffer.read(4))[0])',
+    'def frame(value): return struct.pack(">I", len(json.dumps(value))) + json.dumps(value).encode()',
+    'read()',
+    'os.write(1, frame({}))',
+    'while read(): os.write(1, frame({"score": 1}) + frame({"score": 99}))',
+  ]);
+  const graders = testGraders(t, { python: { program } });
+  for (let n = 0; n < 2; n += 1)
+    t.match(await graders.grade(grader('source'), graded), { reward: 1, errors: [] });
+});
