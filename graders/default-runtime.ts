@@ -12,7 +12,7 @@ export function createRuntime(program: string, policy: AddressPolicy): GraderRun
     python: {
       program,
       processes: Math.max(2, usableCores()),
-      limits: { seconds: 30, cpu_seconds: 10, memory_bytes: 1024 * MIB, bytes: 4 * MIB },
+      limits: { seconds: 30, cpu_seconds: 10, memory_bytes: 1024 * MIB },
     },
     asking: {
       policy,

@@ -12,8 +12,6 @@ export interface PythonLimits {
   seconds: number;
   cpu_seconds: number;
   memory_bytes: number;
-  /** Output besides the result. */
-  bytes: number;
 }
 
 const Frame = new Check(
@@ -22,8 +20,9 @@ const Frame = new Check(
     error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
   }),
 );
-/** Maximum length of a frame, above that of a grade's output. */
-const FRAME_BYTES = 8 * 1024 * 1024;
+/** Maximum lengths of a frame and of its message, as in serve.py. A grade may write a longer message itself. */
+const FRAME_BYTES = 32 * 1024;
+const MESSAGE_LENGTH = 2000;
 /** Time beyond a grade's own limit after which the process is killed. */
 const GRACE_SECONDS = 10;
 /** Time for the start of Python and the import of the source's modules. */
@@ -120,7 +119,10 @@ export class PythonProcess {
     const { code, message } = frame.error;
     // Serve.py ends after these: a part of the answer may be unread.
     if (code === 'python_time_limit') this.isOpen = false;
-    throw new GraderFault(CODES.find((known) => known === code) ?? 'python_failed', message);
+    throw new GraderFault(
+      CODES.find((known) => known === code) ?? 'python_failed',
+      message.slice(0, MESSAGE_LENGTH),
+    );
   }
 
   private died(): GraderFault {

@@ -15,6 +15,11 @@ const X86 = '/usr/include/x86_64-linux-gnu/asm/unistd_64.h';
 
 const grader = (source: string): PythonGrader => ({ type: 'python', name: 'p', source });
 const body = (lines: string) => grader(`def grade(sample, item):\n  ${lines.replaceAll('\n', '\n  ')}`);
+/** A grader that writes bytes in the place of its result. */
+const forged = (bytes: string) =>
+  body(
+    `import os\nfor fd in range(3, 64):\n  try: os.write(fd, ${bytes})\n  except OSError: pass\nos._exit(0)`,
+  );
 const graded = { item: { answer: '4', list: [1, 2] }, sample: { output_text: '4' } };
 
 /** Processes that this one has started and that still run. */
@@ -106,12 +111,9 @@ t.test('a hostile source fails with its code, and nothing else does', async (t) 
         'import os\nfor fd in range(3, 64):\n  try:\n    while True: os.write(fd, b"x" * 1000000)\n  except OSError: pass\nreturn 1',
       ),
     ],
-    [
-      'python_result_invalid',
-      body(
-        'import os\nfor fd in range(3, 64):\n  try: os.write(fd, b"no json")\n  except OSError: pass\nos._exit(0)',
-      ),
-    ],
+    ['python_output_limit', forged('b"x" * 40000')],
+    ['python_failed', forged(`b'{"error": {"code": "python_failed", "message": "' + b"x" * 20000 + b'"}}'`)],
+    ['python_result_invalid', forged('b"no json"')],
     ['python_result_invalid', body('return float("nan")')],
     ['python_result_invalid', body('return float("inf")')],
     ['python_result_invalid', body('return None')],

@@ -36,6 +36,9 @@ import confine
 
 MAX_MESSAGE = 2000
 MAX_MODULES = 50
+# Above a message's, whose characters take up to 12 bytes.
+FRAME_BYTES = 32 << 10
+CODE_BYTES = 4 << 20
 # Descriptors of the frames. Modules that read standard input or print meet none of them.
 INPUT, OUTPUT = os.dup(0), os.dup(1)
 
@@ -167,10 +170,10 @@ class Server:
 
     def prepare(self, source):
         """Compiles the source in a child, and imports its modules. Returns the first frame."""
-        reached, failed, _ = self.in_child(lambda: probed(self.folder))
+        reached, failed, _ = self.in_child(lambda: probed(self.folder), FRAME_BYTES)
         if failed is not None or reached:
             raise confine.Unavailable(f"the sandbox leaks: {reached.decode() or failed}")
-        content, failed, _ = self.in_child(lambda: compiled(source))
+        content, failed, _ = self.in_child(lambda: compiled(source), CODE_BYTES)
         if failed is not None:
             return failed
         if content.startswith(b"{"):
@@ -197,20 +200,22 @@ class Server:
         while not is_late and (length := read_length()) is not None:
             given = []
             read = lambda: given.append(json.loads(read_exactly(length)))
-            content, failed, is_late = self.in_child(lambda: encoded(score(self.code, given[0])), read)
+            content, failed, is_late = self.in_child(
+                lambda: encoded(score(self.code, given[0])), FRAME_BYTES, read)
             frame = content if failed is None else encoded(failed)
             frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
             write_frame(frame)
 
-    def in_child(self, task, read=lambda: None):
-        """Runs a task in a restricted child. Returns what it wrote, the failure, and whether it took too long."""
+    def in_child(self, task, limit, read=lambda: None):
+        """Runs a task in a restricted child. Returns what it wrote, up to a limit of bytes, its failure, and whether it
+        took too long."""
         reading, writing = os.pipe()
         parent = os.getpid()
         child = os.fork()
         if child == 0:
             self.live(parent, writing, read, task)
         os.close(writing)
-        content, failed = self.listen(reading)
+        content, failed = self.listen(reading, limit)
         os.close(reading)
         if failed is not None:
             os.kill(child, signal.SIGKILL)
@@ -219,11 +224,11 @@ class Server:
             failed = self.death(status)
         return content, failed, failed is not None and failed["error"]["code"] == "python_time_limit"
 
-    def listen(self, reading):
+    def listen(self, reading, limit):
         """Reads until the child closes its end, within the limits of time and bytes."""
         deadline = time.monotonic() + self.limits["seconds"]
         content = b""
-        while len(content) <= self.limits["bytes"]:
+        while len(content) <= limit:
             ready, _, _ = select.select([reading], [], [], max(0, deadline - time.monotonic()))
             if not ready:
                 return b"", failure("python_time_limit", f"the grade took more than {self.limits['seconds']} s")
@@ -231,7 +236,7 @@ class Server:
             if not piece:
                 return content, None
             content += piece
-        return b"", failure("python_output_limit", f"the grade wrote more than {self.limits['bytes']} bytes")
+        return b"", failure("python_output_limit", f"the grade wrote more than {limit} bytes")
 
     def death(self, status):
         if not os.WIFSIGNALED(status):
