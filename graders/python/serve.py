@@ -215,28 +215,37 @@ class Server:
         if child == 0:
             self.live(parent, writing, read, task)
         os.close(writing)
-        content, failed = self.listen(reading, limit)
+        content, failed = self.listen(child, reading, limit)
         os.close(reading)
-        if failed is not None:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        if failed is None and status != 0:
-            failed = self.death(status)
         return content, failed, failed is not None and failed["error"]["code"] == "python_time_limit"
 
-    def listen(self, reading, limit):
-        """Reads until the child closes its end, within the limits of time and bytes."""
+    def listen(self, child, reading, limit):
+        """Reads what a child writes until it has ended. Returns that, and its failure."""
         deadline = time.monotonic() + self.limits["seconds"]
         content = b""
         while len(content) <= limit:
             ready, _, _ = select.select([reading], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                return b"", failure("python_time_limit", f"the grade took more than {self.limits['seconds']} s")
+                return b"", self.killed(child, "python_time_limit", f"took more than {self.limits['seconds']} s")
             piece = os.read(reading, 1 << 16)
             if not piece:
-                return content, None
+                return content, self.ended(child, deadline)
             content += piece
-        return b"", failure("python_output_limit", f"the grade wrote more than {limit} bytes")
+        return b"", self.killed(child, "python_output_limit", f"wrote more than {limit} bytes")
+
+    def ended(self, child, deadline):
+        """Waits for the end of a child that writes no more. Returns its failure."""
+        while time.monotonic() < deadline:
+            pid, status, _ = os.wait4(child, os.WNOHANG)
+            if pid == child:
+                return None if status == 0 else self.death(status)
+            time.sleep(0.001)
+        return self.killed(child, "python_time_limit", f"took more than {self.limits['seconds']} s")
+
+    def killed(self, child, code, message):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return failure(code, f"the grade {message}")
 
     def death(self, status):
         if not os.WIFSIGNALED(status):

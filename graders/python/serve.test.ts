@@ -49,3 +49,16 @@ t.test('a frame that nobody waits for is no answer to the next request', async (
   for (let n = 0; n < 2; n += 1)
     t.match(await graders.grade(grader('source'), graded), { reward: 1, errors: [] });
 });
+
+t.test('a grade has its time also after it has closed its pipe', async (t) => {
+  const graders = testGraders(t, { limits: { seconds: 1 } });
+  const source = grader(
+    'import os, time',
+    'def grade(sample, item):',
+    '  os.closerange(0, 64)',
+    '  time.sleep(100)',
+  );
+  t.match(await graders.grade(source, graded), {
+    errors: [{ code: 'python_time_limit', message: 'the grade took more than 1 s' }],
+  });
+});
