@@ -18,6 +18,8 @@ const Frame = new Check(
   Type.Object({
     score: Type.Optional(Type.Number()),
     error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    /** The process ends after this frame. */
+    last: Type.Optional(Type.Boolean()),
   }),
 );
 /** Maximum lengths of a frame and of its message, as in serve.py. A grade may write a longer message itself. */
@@ -116,9 +118,8 @@ export class PythonProcess {
     if (!Frame.fits(frame) || (frame.score !== undefined && !Number.isFinite(frame.score)))
       throw this.broken();
     if (frame.error === undefined) return frame;
+    if (frame.last === true) this.isOpen = false;
     const { code, message } = frame.error;
-    // Serve.py ends after these: a part of the answer may be unread.
-    if (code === 'python_time_limit') this.isOpen = false;
     throw new GraderFault(
       CODES.find((known) => known === code) ?? 'python_failed',
       message.slice(0, MESSAGE_LENGTH),

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +8,7 @@ import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testGraders } from '../testing/graders.js';
-import { pythonProgram } from '../testing/python-program.js';
+import { pythonProcesses, pythonProgram } from '../testing/python.js';
 
 const X86 = '/usr/include/x86_64-linux-gnu/asm/unistd_64.h';
 
@@ -21,14 +20,6 @@ const forged = (bytes: string) =>
     `import os\nfor fd in range(3, 64):\n  try: os.write(fd, ${bytes})\n  except OSError: pass\nos._exit(0)`,
   );
 const graded = { item: { answer: '4', list: [1, 2] }, sample: { output_text: '4' } };
-
-/** Processes that this one has started and that still run. */
-function children(): string[] {
-  const lines = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
-  return lines.filter(
-    (line) => / serve\.py$|python\/serve\.py/.test(line) && line.includes(` ${process.pid} `),
-  );
-}
 
 t.test('scores', async (t) => {
   const graders = testGraders(t);
@@ -142,7 +133,8 @@ t.test('a hostile source fails with its code, and nothing else does', async (t) 
   t.equal(requests, 0, 'no request arrived');
   t.notOk(existsSync(file));
   await graders.close();
-  t.same(children(), [], 'no process is left');
+  for (let n = 0; n < 100 && pythonProcesses().length > 0; n += 1) await sleep(50);
+  t.same(pythonProcesses(), [], 'no process is left');
 });
 
 t.test('system calls of machine code, and signals by fcntl, are refused', async (t) => {
@@ -181,10 +173,10 @@ t.test('an aborted grade ends its process', async (t) => {
 t.test('an idle process that has died is not used', async (t) => {
   const graders = testGraders(t);
   t.equal((await graders.grade(body('return 1'), graded)).reward, 1);
-  const before = children();
-  t.equal(before.length, 1);
-  process.kill(Number.parseInt(before[0] ?? '', 10), 'SIGKILL');
-  while (children().length > 0) await sleep(20);
+  const [idle, ...others] = pythonProcesses();
+  t.same(others, []);
+  process.kill(idle?.pid ?? 0, 'SIGKILL');
+  while (pythonProcesses().length > 0) await sleep(20);
   await sleep(100);
   t.match(await graders.grade(body('return 1'), graded), { reward: 1, errors: [] });
 });

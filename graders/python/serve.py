@@ -4,7 +4,7 @@
 
 Frames on standard input and output are a length (4 bytes, big endian) and JSON. The first frame in has the source and
 the limits; the first frame out is {} or an error. Each later frame in is an answer, and gets one frame out: a score or
-an error. After a grade that took too long the process ends.
+an error. After the death of a grade, which may have left a part of the answer unread, the process ends; `last` says so.
 
 The process itself never compiles or runs the source and never reads an answer. So no grade can change or see another.
 """
@@ -170,10 +170,10 @@ class Server:
 
     def prepare(self, source):
         """Compiles the source in a child, and imports its modules. Returns the first frame."""
-        reached, failed, _ = self.in_child(lambda: probed(self.folder), FRAME_BYTES)
+        reached, failed = self.in_child(lambda: probed(self.folder), FRAME_BYTES)
         if failed is not None or reached:
             raise confine.Unavailable(f"the sandbox leaks: {reached.decode() or failed}")
-        content, failed, _ = self.in_child(lambda: compiled(source), CODE_BYTES)
+        content, failed = self.in_child(lambda: compiled(source), CODE_BYTES)
         if failed is not None:
             return failed
         if content.startswith(b"{"):
@@ -196,19 +196,19 @@ class Server:
     def serve(self):
         gc.collect()
         gc.freeze()
-        is_late = False
-        while not is_late and (length := read_length()) is not None:
+        failed = None
+        while failed is None and (length := read_length()) is not None:
             given = []
             read = lambda: given.append(json.loads(read_exactly(length)))
-            content, failed, is_late = self.in_child(
+            content, failed = self.in_child(
                 lambda: encoded(score(self.code, given[0])), FRAME_BYTES, read)
-            frame = content if failed is None else encoded(failed)
+            frame = content if failed is None else encoded({**failed, "last": True})
             frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
             write_frame(frame)
 
     def in_child(self, task, limit, read=lambda: None):
-        """Runs a task in a restricted child. Returns what it wrote, up to a limit of bytes, its failure, and whether it
-        took too long."""
+        """Runs a task in a restricted child. Returns what it wrote, up to a limit of bytes, and its
+        failure."""
         reading, writing = os.pipe()
         parent = os.getpid()
         child = os.fork()
@@ -217,7 +217,7 @@ class Server:
         os.close(writing)
         content, failed = self.listen(child, reading, limit)
         os.close(reading)
-        return content, failed, failed is not None and failed["error"]["code"] == "python_time_limit"
+        return content, failed
 
     def listen(self, child, reading, limit):
         """Reads what a child writes until it has ended. Returns that, and its failure."""
@@ -236,9 +236,9 @@ class Server:
     def ended(self, child, deadline):
         """Waits for the end of a child that writes no more. Returns its failure."""
         while time.monotonic() < deadline:
-            pid, status, _ = os.wait4(child, os.WNOHANG)
+            pid, status, usage = os.wait4(child, os.WNOHANG)
             if pid == child:
-                return None if status == 0 else self.death(status)
+                return None if status == 0 else self.death(status, usage.ru_utime + usage.ru_stime)
             time.sleep(0.001)
         return self.killed(child, "python_time_limit", f"took more than {self.limits['seconds']} s")
 
@@ -247,14 +247,16 @@ class Server:
         os.waitpid(child, 0)
         return failure(code, f"the grade {message}")
 
-    def death(self, status):
+    def death(self, status, cpu_seconds):
         if not os.WIFSIGNALED(status):
             code = os.WEXITSTATUS(status)
             return failure("python_died", f"the source ended its process with exit code {code}")
         name = signal.Signals(os.WTERMSIG(status)).name
-        if name in ("SIGXCPU", "SIGKILL"):
-            seconds = self.limits["cpu_seconds"]
-            return failure("python_time_limit", f"the grade took more than {seconds} s of processor time")
+        limit = self.limits["cpu_seconds"]
+        if name == "SIGXCPU" or (name == "SIGKILL" and cpu_seconds >= limit):
+            return failure("python_time_limit", f"the grade took more than {limit} s of processor time")
+        if name == "SIGKILL":
+            return failure("python_memory_limit", "the grade was killed, as the kernel does where memory is short")
         return failure("python_died", f"the source ended its process by {name}")
 
     def live(self, parent, writing, read, task):

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { testGraders } from '../testing/graders.js';
-import { pythonProgram } from '../testing/python-program.js';
+import { pythonProcesses, pythonProgram } from '../testing/python.js';
 
 const grader = (...lines: string[]): PythonGrader => ({
   type: 'python',
@@ -61,4 +62,30 @@ t.test('a grade has its time also after it has closed its pipe', async (t) => {
   t.match(await graders.grade(source, graded), {
     errors: [{ code: 'python_time_limit', message: 'the grade took more than 1 s' }],
   });
+});
+
+t.test('a grade that the kernel kills has taken its memory, or its time', async (t) => {
+  const graders = testGraders(t);
+  const source = grader(
+    'import time',
+    'def grade(sample, item): return time.sleep(item.get("seconds", 0)) or 1',
+  );
+  t.equal((await graders.grade(source, graded)).reward, 1);
+  const sleeping = graders.grade(source, { ...graded, item: { seconds: 100 } });
+  const find = () => {
+    const all = pythonProcesses();
+    return all.find(({ parent }) => all.some(({ pid }) => pid === parent));
+  };
+  let child = find();
+  for (; child === undefined; child = find()) await sleep(50);
+  process.kill(child.pid, 'SIGKILL');
+  t.match(await sleeping, { errors: [{ code: 'python_memory_limit', message: /was killed/ }] });
+  t.match(await graders.grade(source, graded), { reward: 1, errors: [] });
+  const spinning = grader(
+    'import signal',
+    'def grade(sample, item):',
+    '  signal.signal(signal.SIGXCPU, signal.SIG_IGN)',
+    '  while True: pass',
+  );
+  t.match(await graders.grade(spinning, graded), { errors: [{ code: 'python_time_limit' }] });
 });
