@@ -92,8 +92,12 @@ def described(error):
     return failure("python_failed", f"{place}{type(error).__name__}: {error}")
 
 
-def score(code, given):
-    """Runs the source on an answer. Returns the frame."""
+def score(code, answer):
+    """Runs the source on an answer, a frame. Returns the frame of its score."""
+    try:
+        given = json.loads(answer)
+    except RecursionError:
+        return failure("python_failed", "the item is nested more deeply than Python reads")
     module = {"__name__": "grader", "__builtins__": __builtins__}
     random.seed(0)  # grades repeat
     try:
@@ -155,8 +159,8 @@ def probed(folder):
     for name, attempt in attempts.items():
         try:
             attempt()
-        except PermissionError:
-            continue
+        except OSError:
+            continue  # refused, or absent here as /proc may be
         return name.encode()
     return b""
 
@@ -198,10 +202,9 @@ class Server:
         gc.freeze()
         failed = None
         while failed is None and (length := read_length()) is not None:
-            given = []
-            read = lambda: given.append(json.loads(read_exactly(length)))
+            answer = []
             content, failed = self.in_child(
-                lambda: encoded(score(self.code, given[0])), FRAME_BYTES, read)
+                lambda: encoded(score(self.code, answer[0])), FRAME_BYTES, lambda: answer.append(read_exactly(length)))
             frame = content if failed is None else encoded({**failed, "last": True})
             frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
             write_frame(frame)

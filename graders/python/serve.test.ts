@@ -37,6 +37,41 @@ t.test('imports touch no frame, have bounds, and run no programs', async (t) => 
   t.match(await graders.grade(source, graded), { reward: 2, errors: [] });
 });
 
+t.test('a deeply nested item is no fault of the source', async (t) => {
+  const graders = testGraders(t);
+  const source = grader('def grade(sample, item): return 1');
+  const item = { deep: JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`) };
+  const { reward, errors } = await graders.grade(source, { ...graded, item });
+  // Releases of Python read different depths.
+  if (reward === 0) t.match(errors, [{ code: 'python_failed', message: /the item is nested/ }]);
+  t.match(await graders.grade(source, graded), { reward: 1, errors: [] });
+});
+
+t.test('the sandbox leaks what succeeds, and nothing that is absent', async (t) => {
+  const patched = (...lines: string[]) =>
+    pythonProgram(t, [
+      'import os, runpy, socket, sys',
+      'sys.dont_write_bytecode = True',
+      'sys.argv = sys.argv[3:]',
+      'sys.path.insert(0, os.path.dirname(sys.argv[0]))',
+      'opened = os.open',
+      ...lines,
+      'runpy.run_path(sys.argv[0], run_name="__main__")',
+    ]);
+  const source = grader('def grade(sample, item): return 1');
+  const absent = patched(
+    'def open_some(path, *rest): return opened("/nowhere" if path == "/proc/1/environ" else path, *rest)',
+    'os.open = open_some',
+  );
+  const hidden = testGraders(t, { python: { program: absent } });
+  t.match(await hidden.grade(source, graded), { reward: 1, errors: [] });
+  const leaking = testGraders(t, { python: { program: patched('socket.socket = lambda *given: None') } });
+  t.match(await leaking.grade(source, graded), {
+    reward: 0,
+    errors: [{ code: 'python_unavailable', message: /the sandbox leaks: network/ }],
+  });
+});
+
 t.test('a frame that nobody waits for is no answer to the next request', async (t) => {
   const program = pythonProgram(t, [
     'import json, os, struct, sys',
