@@ -39,6 +39,7 @@ export class PythonProcess {
   isOpen = true;
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
   private readonly reader = new FrameReader(FRAME_BYTES);
+  private hasStarted = false;
   private waiting: { resolve(frame: unknown): void; reject(error: Error): void } | null = null;
   private readonly ended: Promise<void>;
 
@@ -58,13 +59,13 @@ export class PythonProcess {
       },
     });
     this.ended = new Promise((resolve) => {
-      this.child.once('close', () => {
-        this.fail(this.died());
+      this.child.once('close', (status, signal) => {
+        const reason = `ended with ${signal ?? `status ${status}`} before it had read the source`;
+        this.fail(this.hasStarted ? this.died() : unavailable(`${program} ${reason}`));
         resolve();
       });
       this.child.once('error', (error) => {
-        const message = `${program} cannot be started (${error.message}): install Python 3.9 or later, or set ZEROFLEET_GRADER_PYTHON`;
-        this.fail(new GraderFault('python_unavailable', message));
+        this.fail(unavailable(`${program} cannot be started (${error.message})`));
         resolve();
       });
     });
@@ -140,6 +141,7 @@ export class PythonProcess {
     try {
       for (let frame = this.reader.next(); frame !== undefined; frame = this.reader.next()) {
         if (this.waiting === null) throw new Error('a frame without a request');
+        this.hasStarted = true;
         this.waiting.resolve(frame);
         this.waiting = null;
       }
@@ -154,6 +156,11 @@ export class PythonProcess {
     this.waiting?.reject(error);
     this.waiting = null;
   }
+}
+
+function unavailable(reason: string): GraderFault {
+  const advice = 'install Python 3.9 or later, or set ZEROFLEET_GRADER_PYTHON';
+  return new GraderFault('python_unavailable', `${reason}: ${advice}`);
 }
 
 /** Codes that serve.py sends. */

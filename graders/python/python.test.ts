@@ -182,12 +182,14 @@ t.test('an idle process that has died is not used', async (t) => {
 });
 
 t.test('without Python the grade says what to do', async (t) => {
-  const graders = testGraders(t, { python: { program: '/nowhere/python3' } });
-  t.match(await graders.grade(body('return 1'), graded), {
-    reward: 0,
-    errors: [{ code: 'python_unavailable', message: /install Python/ }],
-  });
-  t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
+  for (const program of ['/nowhere/python3', pythonProgram(t, ['raise SystemExit(3)'])]) {
+    const graders = testGraders(t, { python: { program } });
+    t.match(await graders.grade(body('return 1'), graded), {
+      reward: 0,
+      errors: [{ code: 'python_unavailable', message: /(cannot be started|status 3).*: install Python/ }],
+    });
+    t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
+  }
 });
 
 /** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
