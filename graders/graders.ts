@@ -62,7 +62,8 @@ export async function allProblems(
 /** One grade. */
 class Evaluation {
   private readonly errors: GradeError[] = [];
-  private readonly tokens: Record<string, number> = {};
+  /** Tokens that models used. */
+  private readonly tokens = new Map<string, number>();
   private readonly rendering: Rendering;
 
   constructor(
@@ -81,8 +82,9 @@ class Evaluation {
     );
     const scores = Object.fromEntries(await Promise.all(found));
     const reward = this.rewardOf(grader, scores);
-    const { errors, tokens } = this;
-    return { reward, scores, errors, seconds: (performance.now() - began) / 1000, tokens };
+    const tokens = Object.fromEntries(this.tokens);
+    const seconds = (performance.now() - began) / 1000;
+    return { reward, scores, errors: this.errors, seconds, tokens };
   }
 
   private async scoreOrZero(name: string, grader: SingleGrader): Promise<number> {
@@ -120,7 +122,7 @@ class Evaluation {
       }
       case 'score_model': {
         const { score, tokens } = await askScore(grader, this.rendering, outside, signal);
-        this.tokens[grader.model] = (this.tokens[grader.model] ?? 0) + tokens;
+        this.tokens.set(grader.model, (this.tokens.get(grader.model) ?? 0) + tokens);
         return score;
       }
       case 'python':
