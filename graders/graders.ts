@@ -32,21 +32,20 @@ export function gradersOf(setting: Setting): Omit<Graders, 'close'> {
       signal.throwIfAborted();
       return new Evaluation(setting, graded, signal).grade(grader);
     },
-    problems: (grader, signal = never) => allProblems(setting.runtime, grader, signal),
+    problems: (grader, signal = never) => allProblems(grader, { ...setting, signal }),
   };
 }
 
 /** Returns everything wrong with a grader, also with its source where Python can be started. */
 export async function allProblems(
-  runtime: GraderRuntime,
   grader: Grader,
-  signal: AbortSignal,
+  { runtime, project, signal }: Pick<Setting, 'runtime' | 'project'> & { signal: AbortSignal },
 ): Promise<FieldError[]> {
   const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
   const sources = parts.map(async ([name, part]): Promise<FieldError[]> => {
     if (part.type !== 'python') return [];
     try {
-      await runtime.python.check(part.source, signal);
+      await runtime.python.check(part.source, { project, signal });
       return [];
     } catch (error) {
       if (!(error instanceof GraderFault)) throw error;
@@ -126,7 +125,7 @@ class Evaluation {
         return score;
       }
       case 'python':
-        return runtime.python.grade(grader.source, graded, signal);
+        return runtime.python.grade(grader.source, graded, { project, signal });
       case 'webhook':
         return askWebhook(grader, graded, outside, runtime.asking, signal);
     }
