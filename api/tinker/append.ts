@@ -8,12 +8,18 @@ import { type CheckedCall, checkCall } from '../calls/append-call.js';
 import { countersOf, requireRoom, storeCall } from '../jobs/session-calls.js';
 import type { Weights } from './names.js';
 
-interface NamedCall {
-  job: Job;
-  /** Names the request among those of the session: a repeated request has the same name. */
+/** Call with the name of its request: a repeated request has the same name. */
+export interface NamedCall {
   name: string;
-  /** JSON of the call. */
-  body: Buffer;
+  call: CheckedCall;
+}
+
+/** Checks a call. @param body its JSON @throws errors of `checkCall` */
+export async function checkNamed(
+  request: FastifyRequest,
+  { job, name, body }: { job: Job; name: string; body: Buffer },
+): Promise<NamedCall> {
+  return { name, call: await checkCall(request, job, { body, request: name }) };
 }
 
 /**
@@ -21,17 +27,13 @@ interface NamedCall {
  * are calls of the same log, so the numbers differ. Each attempt claims a number for the request before the call is
  * stored, so that a repeated request finds the number. Another request may have taken the number meanwhile. A stored
  * call has the name of its request, so the call of another request is never equal.
- * @throws errors of `checkCall`, `requireRoom` and `storeCall`
+ * @throws errors of `requireRoom` and `storeCall`
  */
-export async function appendNamed(request: FastifyRequest, { job, name, body }: NamedCall): Promise<number> {
-  const call = await checkCall(request, job, { body, request: name });
-  return request.server.services.appends.run(job.id, () => append(request, { job, name, call }));
+export function appendNamed(request: FastifyRequest, job: Job, named: NamedCall): Promise<number> {
+  return request.server.services.appends.run(job.id, () => append(request, job, named));
 }
 
-async function append(
-  request: FastifyRequest,
-  { job, name, call }: { job: Job; name: string; call: CheckedCall },
-): Promise<number> {
+async function append(request: FastifyRequest, job: Job, { name, call }: NamedCall): Promise<number> {
   const { objects } = request.server.services;
   for (let taken: number | undefined; ; ) {
     const claims = await claimsOf(objects, job.id, name);

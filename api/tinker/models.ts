@@ -15,7 +15,7 @@ import { isId } from '../openai/ids.js';
 import { findBase } from '../openai/models.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendNamed } from './append.js';
+import { appendNamed, checkNamed } from './append.js';
 import { MAX_NAME, requestId, type Weights } from './names.js';
 
 const OWN_LABEL = 'tinker/';
@@ -85,11 +85,9 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     );
     const job = await findModel(request, model_id);
     continueAs(request, 'putCall', { job_id: job.id });
-    const number = await appendNamed(request, {
-      job,
-      name: 'unload',
-      body: Buffer.from(JSON.stringify({ type: 'finish' })),
-    });
+    const finish = Buffer.from(JSON.stringify({ type: 'finish' }));
+    const named = await checkNamed(request, { job, name: 'unload', body: finish });
+    const number = await appendNamed(request, job, named);
     return { request_id: requestId({ job_id: job.id, number, kind: 'unload' }), model_id };
   });
 }

@@ -17,6 +17,14 @@ t.test('samples of saved weights', async (t) => {
   const audited = async () =>
     (await stack.store.listAudit('default')).data.filter(({ operation }) => operation === 'createJob');
 
+  const long = sampleOf(sampler, 9);
+  const refused = await send('asample', {
+    ...long,
+    sampling_params: { ...long.sampling_params, max_tokens: 9999 },
+  });
+  t.equal(refused.statusCode, 400, refused.body);
+  t.equal((await audited()).length, 1, 'a sample that is refused creates no fork');
+
   const fork = await sample(0);
   t.not(fork, model, 'a fork samples');
   t.equal(await sample(1), fork, 'again');

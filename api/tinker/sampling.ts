@@ -10,7 +10,7 @@ import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendNamed, WeightChanges } from './append.js';
+import { appendNamed, checkNamed, type NamedCall, WeightChanges } from './append.js';
 import { checkpointOf, createBaseSampler, forkSession, requireNoBase } from './models.js';
 import { MAX_NAME, parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
 
@@ -87,13 +87,15 @@ export async function samplingRoutes(app: FastifyInstance): Promise<void> {
     const counters = await countersOf(request, job.id);
     requireCall(counters, weights.number);
     const { appended } = counters;
+    // Before a fork, so that a sample which is refused creates none.
+    const sampled = await checkSample(request, job, { body, name });
     if (!isFinal(job.state) && !(await changes.has(weights, appended))) {
-      const sample = await append(request, job, { body, name });
+      const sample = await append(request, job, sampled);
       // A call that changes the weights may have come between.
       if (!(await changes.has(weights, sample.number))) return answerOf(job, sample);
     }
     const saved = await forkSaved(request, reply, weights);
-    return answerOf(saved, await append(request, saved, { body, name }));
+    return answerOf(saved, await append(request, saved, sampled));
   });
 }
 
@@ -126,8 +128,18 @@ async function forkOf(request: FastifyRequest, reply: FastifyReply, checkpoint: 
   }
 }
 
-async function append(request: FastifyRequest, job: Job, { body, name }: { body: SampleBody; name: string }) {
-  requireOperation(request, 'putCall', { job_id: job.id });
+/** Calls of a sample. */
+interface SampleCalls {
+  /** Log-probabilities of the prompt; null if they are not wanted. */
+  prompt: NamedCall | null;
+  sample: NamedCall;
+}
+
+async function checkSample(
+  request: FastifyRequest,
+  job: Job,
+  { body, name }: { body: SampleBody; name: string },
+): Promise<SampleCalls> {
   const call = callOf(body, job, name);
   const [prompt = []] = call.prompts;
   // Nothing predicts the first token.
@@ -137,11 +149,20 @@ async function append(request: FastifyRequest, job: Job, { body, name }: { body:
     rows: [{ tokens: prompt.slice(0, -1), targets: prompt.slice(1) }],
   };
   const wanted = body.prompt_logprobs === true && prompt.length > 1;
-  const [before, number] = [
-    wanted ? await appendNamed(request, { job, name: `${name}-prompt`, body: bytesOf(forward) }) : 0,
-    await appendNamed(request, { job, name, body: bytesOf(call) }),
-  ];
-  return { number, prompt: before };
+  return {
+    prompt: wanted
+      ? await checkNamed(request, { job, name: `${name}-prompt`, body: bytesOf(forward) })
+      : null,
+    sample: await checkNamed(request, { job, name, body: bytesOf(call) }),
+  };
+}
+
+async function append(request: FastifyRequest, job: Job, { prompt, sample }: SampleCalls) {
+  requireOperation(request, 'putCall', { job_id: job.id });
+  return {
+    prompt: prompt === null ? 0 : await appendNamed(request, job, prompt),
+    number: await appendNamed(request, job, sample),
+  };
 }
 
 function answerOf({ id: jobId }: Job, sample: { number: number; prompt: number }): { request_id: string } {

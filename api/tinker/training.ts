@@ -8,7 +8,7 @@ import { countersOf } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
-import { appendNamed } from './append.js';
+import { appendNamed, checkNamed } from './append.js';
 import { checkpointOf, findModel, forkSession, requireNoBase } from './models.js';
 import { MAX_NAME, type PendingKind, parsePath, requestId } from './names.js';
 
@@ -151,11 +151,12 @@ async function append(request: FastifyRequest, { address, call, body, kind }: Ap
   const { model_id, seq_id } = address;
   const job = await findModel(request, model_id);
   continueAs(request, 'putCall', { job_id: job.id });
-  const number = await appendNamed(request, {
+  const named = await checkNamed(request, {
     job,
     name: `training-${seq_id}`,
     body: body ?? Buffer.from(JSON.stringify(call)),
   });
+  const number = await appendNamed(request, job, named);
   return { request_id: requestId({ job_id: job.id, number, kind }), model_id };
 }
 

@@ -4,8 +4,11 @@ import type { Checkpoint } from '../../contracts/index.js';
 import type { Zerofleet } from '../typescript/index.js';
 import { CliError, EXIT } from './context.js';
 
-/** Kind of object that an argument or option refers to; `source` is a job or a checkpoint. */
-export type Kind = keyof typeof LISTS | 'checkpoint' | 'source';
+/**
+ * Kind of object that an argument or option refers to. `source` is a job or a checkpoint; `weights` is a checkpoint,
+ * also that of a job, or a model.
+ */
+export type Kind = keyof typeof LISTS | 'checkpoint' | 'source' | 'weights';
 
 interface Named {
   id: string;
@@ -87,6 +90,8 @@ export const WHOLE_ID = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/;
 const PART_OF_ID = /^[0-9A-HJKMNP-TV-Z]{0,26}$/;
 const MAX_SHOWN = 5;
 
+const OF_JOBS = 'JOB for its newest checkpoint, JOB@STEP for the one after that step';
+
 const HELP: Readonly<Record<Kind, string>> = {
   job: 'name, id or id prefix',
   dataset: 'name, id or id prefix',
@@ -94,8 +99,14 @@ const HELP: Readonly<Record<Kind, string>> = {
   key: 'name, id or id prefix',
   sweep: 'name, id or id prefix',
   webhook: 'URL, id or id prefix',
-  checkpoint: 'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step',
+  checkpoint: `id or id prefix; ${OF_JOBS}`,
   source: 'a job, or a checkpoint as JOB@STEP or id',
+  weights: `an uploaded model, or a checkpoint: name, id or id prefix; ${OF_JOBS}`,
+};
+
+const ARGUMENTS: Partial<Record<Kind, string>> = {
+  source: '<job-or-checkpoint>',
+  weights: '<model-or-checkpoint>',
 };
 
 /** An argument that accepts names; the command gets the id. */
@@ -104,7 +115,7 @@ export class NamedArgument extends Argument {
     readonly kind: Kind,
     description = HELP[kind],
   ) {
-    super(kind === 'source' ? '<job-or-checkpoint>' : `<${kind}>`, description);
+    super(ARGUMENTS[kind] ?? `<${kind}>`, description);
   }
 }
 
@@ -121,17 +132,21 @@ export class NamedOption extends Option {
 
 /** Resolves a name, id or id prefix to an id. @throws CliError when nothing or more than one object matches */
 export async function findId(client: Zerofleet, kind: Kind, text: string): Promise<string> {
+  const needsCheckpoint = kind === 'checkpoint' || kind === 'weights';
   // A job stands for its newest checkpoint.
-  if (WHOLE_ID.test(text) && !(kind === 'checkpoint' && text.startsWith(LISTS.job.prefix))) return text;
-  if (kind === 'checkpoint') return findCheckpoint(client, text);
-  if (kind !== 'source') return findListed(client, kind, text);
-  const isCheckpoint = text.startsWith(CHECKPOINT_PREFIX) || /@\d+$/.test(text);
-  return isCheckpoint ? findCheckpoint(client, text) : findListed(client, 'job', text);
+  if (WHOLE_ID.test(text) && !(needsCheckpoint && text.startsWith(LISTS.job.prefix))) return text;
+  if (!needsCheckpoint && kind !== 'source') return findListed(client, [kind], text);
+  if (text.startsWith(CHECKPOINT_PREFIX)) return checkpointThatBegins(client, text);
+  const [, name = text, step] = /^(.+)@(\d+)$/.exec(text) ?? [];
+  const kinds = kind === 'weights' && step === undefined ? (['job', 'model'] as const) : (['job'] as const);
+  const id = WHOLE_ID.test(name) ? name : await findListed(client, kinds, name);
+  const isWhole = (kind === 'source' && step === undefined) || id.startsWith(LISTS.model.prefix);
+  return isWhole ? id : checkpointOf(client, { id, name }, step);
 }
 
 /** Names of the newest objects, for shell completion. */
 export function namesOf(client: Zerofleet, kind: Kind, count: number): Promise<Named[]> {
-  const { list } = LISTS[kind === 'checkpoint' || kind === 'source' ? 'job' : kind];
+  const { list } = LISTS[kind in LISTS ? (kind as keyof typeof LISTS) : 'job'];
   return firstOf(list(client, { limit: count }), count);
 }
 
@@ -141,16 +156,30 @@ async function firstOf(list: AsyncIterable<Named>, count: number): Promise<Named
   return found;
 }
 
-async function findListed(client: Zerofleet, kind: keyof typeof LISTS, text: string): Promise<string> {
-  const { prefix, command, list } = LISTS[kind];
+async function findListed(
+  client: Zerofleet,
+  kinds: readonly (keyof typeof LISTS)[],
+  text: string,
+): Promise<string> {
   // One more than shown, to detect that there are more.
-  const find = (by: Omit<Filter, 'limit'>) =>
-    firstOf(list(client, { ...by, limit: MAX_SHOWN + 1 }), MAX_SHOWN + 1);
-  const rest = text.startsWith(prefix) ? text.slice(prefix.length) : text;
-  const named = await find({ name: text });
+  const find = async (by: (prefix: string) => Omit<Filter, 'limit'> | null) => {
+    const found = kinds.map((kind) => {
+      const filter = by(LISTS[kind].prefix);
+      return filter && firstOf(LISTS[kind].list(client, { ...filter, limit: MAX_SHOWN + 1 }), MAX_SHOWN + 1);
+    });
+    return (await Promise.all(found)).flatMap((some) => some ?? []);
+  };
+  const begin = (prefix: string) => (text.startsWith(prefix) ? text : prefix + text);
+  const named = await find(() => ({ name: text }));
   const found =
-    named.length === 0 && PART_OF_ID.test(rest) ? await find({ id_prefix: prefix + rest }) : named;
-  return only(found, text, `no ${kind} is named ${text}, and no id begins with it; ${command} shows them`).id;
+    named.length > 0
+      ? named
+      : await find((prefix) =>
+          PART_OF_ID.test(begin(prefix).slice(prefix.length)) ? { id_prefix: begin(prefix) } : null,
+        );
+  const commands = kinds.map((kind) => LISTS[kind].command).join(' and ');
+  const none = `no ${kinds.join(' or ')} is named ${text}, and no id begins with it; ${commands} ${kinds.length > 1 ? 'show' : 'shows'} them`;
+  return only(found, text, none).id;
 }
 
 function only(found: readonly Named[], text: string, none: string): Named {
@@ -162,14 +191,15 @@ function only(found: readonly Named[], text: string, none: string): Named {
   throw new CliError([`${text} may be any of these; give an id:`, ...shown, ...rest].join('\n'), EXIT.usage);
 }
 
-async function findCheckpoint(client: Zerofleet, text: string): Promise<string> {
-  if (text.startsWith(CHECKPOINT_PREFIX)) return checkpointThatBegins(client, text);
-  const [, name = text, step] = /^(.+)@(\d+)$/.exec(text) ?? [];
-  const job = WHOLE_ID.test(name) ? name : await findListed(client, 'job', name);
-  for await (const { id, step: done } of client.jobs.checkpoints(job))
+async function checkpointOf(
+  client: Zerofleet,
+  job: Pick<Named, 'id' | 'name'>,
+  step: string | undefined,
+): Promise<string> {
+  for await (const { id, step: done } of client.jobs.checkpoints(job.id))
     if (step === undefined || done === Number(step)) return id;
   const which = step === undefined ? 'no checkpoint yet' : `no checkpoint after step ${step}`;
-  throw new CliError(`${name} has ${which}; zerofleet checkpoints ${name} shows them`, EXIT.failed);
+  throw new CliError(`${job.name} has ${which}; zerofleet checkpoints ${job.name} shows them`, EXIT.failed);
 }
 
 /** Searches the checkpoints of each job, because the API has no search by id prefix. */

@@ -37,11 +37,22 @@ t.test('a continued text, and a chat', async (t) => {
 
   t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
   t.match(await zerofleet(['sample', job.id, 'To be']), { code: 0, out: 'To be answer 2' });
+  const folder = join(t.testdir({ 'my-llama': {} }), 'my-llama');
+  for (const [name, content] of modelFolder()) await writeFile(join(folder, name), content);
+  const uploaded = await zerofleet(['models', 'upload', folder]);
+  t.match(await zerofleet(['sample', 'my-llama', 'To be']), { code: 0, out: 'To be answer 3' });
+  t.match(await zerofleet(['sample', uploaded.out.slice(0, 15), 'To be']), {
+    code: 0,
+    out: 'To be answer 4',
+  });
+  const none =
+    'no job or model is named other, and no id begins with it; zerofleet list and zerofleet models show';
+  t.match(await zerofleet(['sample', 'other', 'To be']), { code: 1, out: '', err: none });
   const unknown = await zerofleet(['sample', 'mdl_00000000000000000000000000', 'To be']);
   t.match(unknown, { code: 1, out: '', err: /404 model_not_found/ });
   t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /missing required argument 'prompt'/ });
   const one = await zerofleet(['chat', 'chat', 'Why?', '-n', '5', '--system', 'Be brief', '--stop', '.']);
-  t.match(one, { code: 0, out: / ?answer 3$/ });
+  t.match(one, { code: 0, out: / ?answer 5$/ });
   t.match(asked.at(-1), {
     messages: [
       { role: 'system', content: 'Be brief' },
@@ -51,14 +62,14 @@ t.test('a continued text, and a chat', async (t) => {
     stop: ['.'],
   });
   const talk = await zerofleet(['chat', 'chat'], { stdin: 'one\n\ntwo' });
-  t.equal(talk.out, ' answer 4\n answer 5');
+  t.equal(talk.out, ' answer 6\n answer 7');
   t.strictSame(asked.at(-1)?.messages, [
     { role: 'user', content: 'one' },
-    { role: 'assistant', content: ' answer 4' },
+    { role: 'assistant', content: ' answer 6' },
     { role: 'user', content: 'two' },
   ]);
   const whole = await zerofleet(['--json', 'chat', 'chat', 'Why?']);
-  t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 6' }], usage: { completion_tokens: 2 } });
+  t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 8' }], usage: { completion_tokens: 2 } });
 });
 
 t.test('answers of checkpoints to the prompts of the document', async (t) => {

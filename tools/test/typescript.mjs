@@ -23,20 +23,23 @@ const KEPT_LINES = 60;
 /** Loads a module of platform/testing/. */
 const helper = (name) => import(pathToFileURL(inRoot(compiledOf(`platform/testing/${name}.ts`))).href);
 
-const roomOf = (file) => file.split('/')[0];
-const isAlone = (file) => file.startsWith('test/');
+const folderOf = (file) => file.split('/').slice(0, file.startsWith('test/') ? 2 : 1).join('/');
+const isWholeSystem = (file) => file.startsWith('test/');
+/** Tests whose times are those of the ranks that they start: these are spread over the cores. */
+const isAlone = (file) => /^test\/(e2e|sessions|reinforcement)\//.test(file);
 
 /**
- * Quick test files of each process. Tests of the whole system (test/) have their own process and come before others,
- * since they take longer; others share one with their neighbours.
+ * Quick test files of each process. Neighbours share one. Tests of the whole system come before others, since they take
+ * longer.
  */
 function groupsOf(files) {
   const groups = [];
   for (const file of files.filter((path) => !isAlone(path))) {
     const last = groups.at(-1);
-    if (last && roomOf(last[0]) === roomOf(file) && last.length < FILES_PER_PROCESS) last.push(file);
+    if (last && folderOf(last[0]) === folderOf(file) && last.length < FILES_PER_PROCESS) last.push(file);
     else groups.push([file]);
   }
+  groups.sort(([a], [b]) => isWholeSystem(b) - isWholeSystem(a));
   return [...files.filter(isAlone).map((file) => [file]), ...groups];
 }
 

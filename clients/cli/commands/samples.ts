@@ -7,21 +7,18 @@ import type { Context, Run } from '../context.js';
 import { NamedArgument } from '../names.js';
 import { choice, count, number, several } from './arguments.js';
 
-const MODEL =
-  'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step; mdl_… for an uploaded model';
-
 /** Commands that generate text. */
 export function addSampleCommands(program: Command, run: Run): void {
   const sampling = program
     .command('sample')
     .summary('continue a text with a checkpoint, the result of a job, or an uploaded model')
-    .addArgument(new NamedArgument('checkpoint', MODEL))
+    .addArgument(new NamedArgument('weights'))
     .argument('<prompt>', 'the text that the model continues')
     .action(run(sample));
   const chatting = program
     .command('chat')
     .summary('chat with a checkpoint, the result of a job, or an uploaded model')
-    .addArgument(new NamedArgument('checkpoint', MODEL))
+    .addArgument(new NamedArgument('weights'))
     .argument('[message]', 'the message; without it, one line of standard input per turn')
     .option('--system <text>', 'a system message before the others')
     .action(run(chat));
