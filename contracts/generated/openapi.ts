@@ -118,8 +118,8 @@ export interface paths {
         put?: never;
         /**
          * Check a grader
-         * @description Checks the fields, templates and formula of a grader, and the syntax of its Python source. Nothing is run or
-         *     recorded.
+         * @description Checks the fields, templates and formula of a grader. Python compiles the source of a `python` grader and imports
+         *     its modules, but does not run the source. Nothing is recorded.
          */
         post: operations["validateGrader"];
         delete?: never;

@@ -25,7 +25,7 @@ export const OUTSIDE_SETTINGS = [
   {
     key: 'grader_credentials',
     fallback: 'none',
-    help: 'JSON: the same for OpenAI-compatible servers that [graders](graders.md#score_model) may name. The URL ends before `/chat/completions`.',
+    help: 'JSON: the same for OpenAI-compatible servers that [graders](graders.md#score_model) may name. The URL ends before `/chat/completions`. The API and the agents use them.',
     parse: trackerServers,
   },
   {

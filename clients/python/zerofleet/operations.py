@@ -684,8 +684,8 @@ class ServiceOperations(Resource):
         self,
         body: schemas.GraderValidateRequest,
     ) -> schemas.CheckedGrader:
-        """Checks the fields, templates and formula of a grader, and the syntax of its Python
-        source. Nothing is run or recorded."""
+        """Checks the fields, templates and formula of a grader. Python compiles the source of a
+        `python` grader and imports its modules, but does not run the source. Nothing is recorded."""
         answer: schemas.CheckedGrader = self._http.json(
             "POST",
             "/v1/graders/validate",
