@@ -94,7 +94,7 @@ export class PythonPool {
     return entry === undefined ? null : this.released(entry);
   }
 
-  /** Ends the longest idle process if there would be too many. Each slot in use has one process, or makes room for it. */
+  /** Ends the longest idle process if there would be too many: each slot in use has a process, or makes room for it. */
   private async makeRoom(): Promise<void> {
     const isFull = this.slots.taken + this.idle.length > this.options.processes;
     const oldest = isFull ? this.idle.shift() : undefined;
