@@ -1,7 +1,7 @@
 import type { FieldError, Grade, GradeError, Grader, SingleGrader } from '../contracts/index.js';
 import { parseFormula } from './formula.js';
 import { type GradedItem, GraderFault, type GraderOutside, type Graders } from './grader.js';
-import { graderProblems } from './problems.js';
+import { graderProblems, partsOf } from './problems.js';
 import { GraderRuntime, type RuntimeOptions } from './runtime.js';
 import { askScore } from './score-model.js';
 import { Rendering } from './template.js';
@@ -41,8 +41,7 @@ export async function allProblems(
   grader: Grader,
   { runtime, project, signal }: Pick<Setting, 'runtime' | 'project'> & { signal: AbortSignal },
 ): Promise<FieldError[]> {
-  const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
-  const sources = parts.map(async ([name, part]): Promise<FieldError[]> => {
+  const sources = partsOf(grader).map(async ({ part, at }): Promise<FieldError[]> => {
     if (part.type !== 'python') return [];
     try {
       await runtime.python.check(part.source, { project, signal });
@@ -51,8 +50,7 @@ export async function allProblems(
       if (!(error instanceof GraderFault)) throw error;
       // Other faults are none of the document; a grade reports them.
       if (error.code !== 'python_source_invalid') return [];
-      const pointer = grader.type === 'multi' ? `/graders/${name}/source` : '/source';
-      return [{ pointer, code: 'grader_invalid', message: error.message }];
+      return [{ pointer: `${at}/source`, code: 'grader_invalid', message: error.message }];
     }
   });
   return [...graderProblems(grader), ...(await Promise.all(sources)).flat()];

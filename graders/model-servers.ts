@@ -1,4 +1,4 @@
-import type { TrackerServer } from '../platform/config/tracker-servers.js';
+import { authorizationOf, serverOf, type TrackerServer } from '../platform/config/tracker-servers.js';
 import { Check, Type } from '../platform/schema.js';
 import { type AskOptions, askUrl } from './ask-url.js';
 import { GraderFault, type ModelAnswer, type ModelQuestion } from './grader.js';
@@ -26,12 +26,14 @@ export async function askServer(
   { servers, project, ...options }: AskOptions & { servers: ModelServers; project: string },
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
-  const server = servers.get(name);
-  if (server === undefined || !(server.projects?.includes(project) ?? true))
+  const server = serverOf(servers, name, project);
+  if (server === null)
     throw new GraderFault(
       'model_unavailable',
       `the operator has configured no server ${name} for the project (ZEROFLEET_GRADER_CREDENTIALS)`,
     );
+  const authorization = authorizationOf(server);
+  const headers: Record<string, string> = authorization === null ? {} : { authorization };
   const body = JSON.stringify({
     model,
     messages,
@@ -45,7 +47,7 @@ export async function askServer(
     whom: `the server ${name}`,
     url: `${server.url.replace(/\/+$/, '')}/chat/completions`,
     body,
-    headers: () => authorizationOf(server),
+    headers: () => headers,
     answer_bytes: ANSWER_BYTES,
     codes: CODES,
   };
@@ -54,10 +56,4 @@ export async function askServer(
     throw new GraderFault('model_unavailable', `the server ${name} did not answer with a chat completion`);
   const { content, refusal } = answer.choices[0]?.message ?? {};
   return { text: content ?? '', refusal: refusal ?? null, tokens: answer.usage?.total_tokens ?? 0 };
-}
-
-function authorizationOf({ token, username, password }: TrackerServer): Record<string, string> {
-  if (token !== undefined) return { authorization: `Bearer ${token}` };
-  if (username === undefined || password === undefined) return {};
-  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
 }

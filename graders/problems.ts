@@ -4,12 +4,15 @@ import { templateProblem } from './template.js';
 
 /** Returns everything wrong with a grader that fits its schema, without running it. Pointers begin at the grader. */
 export function graderProblems(grader: Grader): FieldError[] {
-  if (grader.type !== 'multi') return problemsOf(grader, '');
-  const parts = Object.entries(grader.graders);
-  return [
-    ...parts.flatMap(([name, part]) => problemsOf(part, `/graders/${name}`)),
-    ...formulaProblems(grader.calculate_output, Object.keys(grader.graders)),
-  ];
+  const problems = partsOf(grader).flatMap(({ part, at }) => problemsOf(part, at));
+  if (grader.type !== 'multi') return problems;
+  return [...problems, ...formulaProblems(grader.calculate_output, Object.keys(grader.graders))];
+}
+
+/** Returns the graders that a grader combines, with their pointers; a single one is its own part. */
+export function partsOf(grader: Grader): { part: SingleGrader; at: string }[] {
+  if (grader.type !== 'multi') return [{ part: grader, at: '' }];
+  return Object.entries(grader.graders).map(([name, part]) => ({ part, at: `/graders/${name}` }));
 }
 
 function problemsOf(grader: SingleGrader, at: string): FieldError[] {

@@ -87,4 +87,4 @@ export { type OutboxEntry, startOutboxRelay } from './streams/outbox-relay.js';
 export type { JobStreams, StreamKind } from './streams/streams.js';
 export type { DeliveryRound, NewDelivery } from './webhooks/webhook-deliveries.js';
 export { startWebhookRelay, type WebhookEvent, type WebhookOutboxEntry } from './webhooks/webhook-relay.js';
-export type { WebhookSecret, Webhooks, WebhookTarget } from './webhooks/webhooks.js';
+export { enabledTarget, type WebhookSecret, type Webhooks, type WebhookTarget } from './webhooks/webhooks.js';

@@ -11,6 +11,7 @@ import {
 } from '../../graders/grader.js';
 import { gradersOf } from '../../graders/graders.js';
 import { askServer } from '../../graders/model-servers.js';
+import { enabledTarget } from '../../state/index.js';
 import { found } from '../access/found.js';
 import { wholeAnswer } from '../answers/service.js';
 import { type AnsweringModel, checkpointModel, uploadedModel } from '../answers/sources.js';
@@ -66,11 +67,7 @@ function outsideOf({ request, reply }: Exchange): GraderOutside {
   const { store, graders, graderServers: servers } = request.server.services;
   const { project } = request.records;
   return {
-    findWebhook: async (id) => {
-      const target = await store.webhookTarget(id);
-      if (target === null || target.project !== project || !target.webhook.enabled) return null;
-      return { url: target.webhook.url, secrets: target.secrets };
-    },
+    findWebhook: (id) => enabledTarget(store, project, id),
     askModel: (question, signal) =>
       question.server === null
         ? askOwnModel({ request, reply }, question)

@@ -1,6 +1,6 @@
 import type { FieldError, FieldErrorCode, Integration } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
-import type { TrackerServer } from '../../platform/config/tracker-servers.js';
+import { authorizationOf, serverOf, type TrackerServer } from '../../platform/config/tracker-servers.js';
 import type { AddressPolicy } from '../../platform/outgoing/addresses.js';
 
 /** A server that a job may reach. */
@@ -59,12 +59,11 @@ export class Trackers {
   find({ type, server, url }: Integration, project: string): Tracker | null {
     if (url !== undefined) return { url, authorization: null };
     const found = server === undefined ? null : this.allowed(type, server, project);
-    return found && { url: found.url, authorization: authorizationOf(type, found) };
+    return found && { url: found.url, authorization: authorizationOf(credentialsOf(type, found)) };
   }
 
   private allowed(type: TrackerType, name: string, project: string): TrackerServer | null {
-    const server = this.servers[type].get(name);
-    return server && (server.projects?.includes(project) ?? true) ? server : null;
+    return serverOf(this.servers[type], name, project);
   }
 }
 
@@ -73,11 +72,8 @@ function fault(name: string, code: FieldErrorCode, message: string): FieldError 
 }
 
 /** W&B takes an API key as the password of the user `api`. */
-function authorizationOf(type: TrackerType, { token, username, password }: TrackerServer): string | null {
-  if (token !== undefined) return type === 'wandb' ? basic('api', token) : `Bearer ${token}`;
-  return username === undefined || password === undefined ? null : basic(username, password);
-}
-
-function basic(username: string, password: string): string {
-  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+function credentialsOf(type: TrackerType, server: TrackerServer): Partial<TrackerServer> {
+  return type === 'wandb' && server.token !== undefined
+    ? { username: 'api', password: server.token }
+    : server;
 }

@@ -6,6 +6,7 @@ import {
   type ResolvedJobSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { partsOf } from '../../graders/problems.js';
 import { DEFAULT_POOL, initFromOf, type RankBudget, resolveSpec } from '../../job-document/index.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
@@ -123,12 +124,11 @@ function bytesOf(objects: readonly (RequiredObject | null)[]): number | null {
 
 /** A worker asks servers, not the models that other workers answer for. */
 function unreachable(grader: Grader): FieldError[] {
-  const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
-  return parts.flatMap(([name, part]) =>
+  return partsOf(grader).flatMap(({ part, at }) =>
     part.type === 'score_model' && part.server === undefined
       ? [
           {
-            pointer: `${name === '' ? '' : `/graders/${name}`}/server`,
+            pointer: `${at}/server`,
             code: 'missing_field' as const,
             message:
               'graders of jobs ask models of servers: set server to one that the operator has configured',

@@ -23,6 +23,23 @@ const TrackerServer = Type.Object(
 export type TrackerServer = Static<typeof TrackerServer>;
 const server = new Check(TrackerServer);
 
+/** Returns a server that a project may name; null if there is none. */
+export function serverOf(
+  servers: ReadonlyMap<string, TrackerServer>,
+  name: string,
+  project: string,
+): TrackerServer | null {
+  const server = servers.get(name);
+  return server && (server.projects?.includes(project) ?? true) ? server : null;
+}
+
+/** Value of the header `authorization`; null without credentials. */
+export function authorizationOf({ token, username, password }: Partial<TrackerServer>): string | null {
+  if (token !== undefined) return `Bearer ${token}`;
+  if (username === undefined || password === undefined) return null;
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+}
+
 const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const EXAMPLE = '{"main": {"url": "https://tracker.example.com", "token": "…"}}';
 

@@ -143,6 +143,17 @@ export function webhooks(context: StoreContext) {
   };
 }
 
+/** Returns the URL and the secrets of a webhook that is enabled; null if the project has none of this id. */
+export async function enabledTarget(
+  store: Pick<Webhooks, 'webhookTarget'>,
+  project: string,
+  id: string,
+): Promise<{ url: string; secrets: readonly string[] } | null> {
+  const target = await store.webhookTarget(id);
+  if (target === null || target.project !== project || !target.webhook.enabled) return null;
+  return { url: target.webhook.url, secrets: target.secrets };
+}
+
 const webhookKey = (prefix: string, id: string) => `${prefix}:webhook:${id}`;
 
 /** Returns null when the project has no such webhook. */

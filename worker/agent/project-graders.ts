@@ -4,7 +4,7 @@ import { gradersOf } from '../../graders/graders.js';
 import { askServer } from '../../graders/model-servers.js';
 import type { Config } from '../../platform/config/config.js';
 import { AddressPolicy } from '../../platform/outgoing/addresses.js';
-import type { Webhooks } from '../../state/index.js';
+import { enabledTarget, type Webhooks } from '../../state/index.js';
 
 /** Graders of jobs, by project. */
 export interface ProjectGraders {
@@ -27,11 +27,7 @@ export function openGraders(
       runtime,
       project,
       outside: {
-        findWebhook: async (id) => {
-          const target = await store.webhookTarget(id);
-          if (target === null || target.project !== project || !target.webhook.enabled) return null;
-          return { url: target.webhook.url, secrets: target.secrets };
-        },
+        findWebhook: (id) => enabledTarget(store, project, id),
         askModel: async (question, signal) => {
           if (question.server === null)
             throw new GraderFault('model_unavailable', 'graders of jobs ask models of servers; set server');
