@@ -23,11 +23,11 @@ interface Question {
   body: string;
   /** Headers of each attempt. */
   headers(): Record<string, string>;
+  /** Maximum length of the answer, which this thread parses. */
+  answer_bytes: number;
   /** Codes of no answer, and of a refusal. */
   codes: { unavailable: GradeError['code']; refused: GradeError['code'] };
 }
-
-const ANSWER_BYTES = 1024 * 1024;
 
 /**
  * Posts JSON and returns the answer; null for one that is not JSON. Failures that may pass are retried.
@@ -46,7 +46,7 @@ export async function askUrl(question: Question, options: AskOptions, signal: Ab
 type Result = { text: string } | { fault: GraderFault; isTransient: boolean };
 
 async function send(
-  { whom, url, body, headers, codes }: Question,
+  { whom, url, body, headers, answer_bytes: answerBytes, codes }: Question,
   { policy, resolve, timeout_ms: timeoutMs }: AskOptions,
   signal: AbortSignal,
 ): Promise<Result> {
@@ -61,7 +61,7 @@ async function send(
       },
       body,
     },
-    { policy, resolve, timeoutMs, answerBytes: ANSWER_BYTES, signal },
+    { policy, resolve, timeoutMs, answerBytes, signal },
   );
   signal.throwIfAborted();
   if (error !== null) {

@@ -32,21 +32,20 @@ export function gradersOf(setting: Setting): Omit<Graders, 'close'> {
       signal.throwIfAborted();
       return new Evaluation(setting, graded, signal).grade(grader);
     },
-    problems: (grader, signal = never) => allProblems(setting.runtime, grader, signal),
+    problems: (grader, signal = never) => allProblems(grader, { ...setting, signal }),
   };
 }
 
 /** Returns everything wrong with a grader, also with its source where Python can be started. */
 export async function allProblems(
-  runtime: GraderRuntime,
   grader: Grader,
-  signal: AbortSignal,
+  { runtime, project, signal }: Pick<Setting, 'runtime' | 'project'> & { signal: AbortSignal },
 ): Promise<FieldError[]> {
   const parts = grader.type === 'multi' ? Object.entries(grader.graders) : ([['', grader]] as const);
   const sources = parts.map(async ([name, part]): Promise<FieldError[]> => {
     if (part.type !== 'python') return [];
     try {
-      await runtime.python.check(part.source, signal);
+      await runtime.python.check(part.source, { project, signal });
       return [];
     } catch (error) {
       if (!(error instanceof GraderFault)) throw error;
@@ -62,7 +61,8 @@ export async function allProblems(
 /** One grade. */
 class Evaluation {
   private readonly errors: GradeError[] = [];
-  private readonly tokens: Record<string, number> = {};
+  /** Tokens that models used. */
+  private readonly tokens = new Map<string, number>();
   private readonly rendering: Rendering;
 
   constructor(
@@ -81,8 +81,9 @@ class Evaluation {
     );
     const scores = Object.fromEntries(await Promise.all(found));
     const reward = this.rewardOf(grader, scores);
-    const { errors, tokens } = this;
-    return { reward, scores, errors, seconds: (performance.now() - began) / 1000, tokens };
+    const tokens = Object.fromEntries(this.tokens);
+    const seconds = (performance.now() - began) / 1000;
+    return { reward, scores, errors: this.errors, seconds, tokens };
   }
 
   private async scoreOrZero(name: string, grader: SingleGrader): Promise<number> {
@@ -120,11 +121,11 @@ class Evaluation {
       }
       case 'score_model': {
         const { score, tokens } = await askScore(grader, this.rendering, outside, signal);
-        this.tokens[grader.model] = (this.tokens[grader.model] ?? 0) + tokens;
+        this.tokens.set(grader.model, (this.tokens.get(grader.model) ?? 0) + tokens);
         return score;
       }
       case 'python':
-        return runtime.python.grade(grader.source, graded, signal);
+        return runtime.python.grade(grader.source, graded, { project, signal });
       case 'webhook':
         return askWebhook(grader, graded, outside, runtime.asking, signal);
     }

@@ -16,6 +16,7 @@ const Completion = new Check(
     usage: Type.Optional(Type.Object({ total_tokens: Type.Integer({ minimum: 0 }) })),
   }),
 );
+const ANSWER_BYTES = 1024 * 1024;
 const CODES = { unavailable: 'model_unavailable', refused: 'model_unavailable' } as const;
 
 /** Asks a model of a configured server. @throws GraderFault; the signal's reason */
@@ -45,6 +46,7 @@ export async function askServer(
     url: `${server.url.replace(/\/+$/, '')}/chat/completions`,
     body,
     headers: () => authorizationOf(server),
+    answer_bytes: ANSWER_BYTES,
     codes: CODES,
   };
   const answer = await askUrl(question, options, signal);

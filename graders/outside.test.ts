@@ -74,7 +74,7 @@ t.test('failures of webhooks', async (t) => {
   t.equal(await codeOf([{ body: '{"score": "1"}' }]), 'webhook_answer_invalid after 1');
   t.equal(await codeOf([{ body: '{"score": 1e999}' }]), 'webhook_answer_invalid after 1');
   t.equal(
-    await codeOf([{ body: `{"score": 1, "x": "${'x'.repeat(2_000_000)}"}` }]),
+    await codeOf([{ body: `{"score": 1, "x": "${'x'.repeat(70_000)}"}` }]),
     'webhook_unavailable after 1',
   );
   const graders = testGraders(t);
@@ -127,6 +127,8 @@ t.test('a model of a server scores', async (t) => {
     temperature: 0,
     response_format: { type: 'json_schema', json_schema: { schema: { required: ['reasoning', 'result'] } } },
   });
+  const { tokens } = await graders.grade({ ...model, model: 'constructor' }, graded);
+  t.same(tokens, { constructor: 30 });
 });
 
 t.test('failures of models', async (t) => {

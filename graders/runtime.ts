@@ -10,8 +10,8 @@ export interface RuntimeOptions {
   asking: AskOptions;
 }
 
-/** Texts whose comparison takes well below a millisecond: the product of their lengths. */
-const SHORT = 200_000;
+/** Lengths of texts whose comparison takes well below a millisecond: their sum and their product. */
+const SHORT = { sum: 4000, product: 200_000 };
 const COMPARE_MS = 10_000;
 const HEAP_MB = 512;
 const THREADS = 2;
@@ -48,8 +48,9 @@ export class GraderRuntime {
     input: Parameters<(typeof comparisons)[Name]>[0],
     { project, signal }: { project: string; signal: AbortSignal },
   ): Promise<number> | number {
-    const isShort = (input.input.length + 1) * (input.reference.length + 1) <= SHORT;
-    if (isShort) return (tasks[name] as (input: unknown) => number)(input);
+    const [a, b] = [input.input.length, input.reference.length];
+    if (a + b <= SHORT.sum && a * b <= SHORT.product)
+      return (tasks[name] as (input: unknown) => number)(input);
     return this.threads.run(name, input as never, { owner: project, signal });
   }
 

@@ -1,41 +1,55 @@
-/** Bounds evaluations at once; further ones wait in the order of their requests. */
-export class Slots {
-  private readonly waiting: (() => void)[] = [];
-  private free: number;
+import { FairQueue } from '../platform/threads/fair-queue.js';
 
-  constructor(count: number) {
-    this.free = count;
+interface Waiting {
+  signal: AbortSignal;
+  begin(): void;
+}
+
+/** Bounds evaluations at once. Owners take turns; one of them leaves a slot to the others. */
+export class Slots {
+  /** Slots in use. */
+  taken = 0;
+  private readonly waiting: FairQueue<Waiting>;
+
+  constructor(private readonly count: number) {
+    this.waiting = new FairQueue(count - 1);
   }
 
   /** Runs a task in a slot. @throws errors of the task; the signal's reason while it waits */
-  async run<T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    await this.take(signal);
+  async run<T>(owner: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    await this.take(owner, signal);
     try {
       return await task();
     } finally {
-      const next = this.waiting.shift();
-      if (next === undefined) this.free += 1;
-      else next();
+      this.taken -= 1;
+      this.waiting.release(owner);
+      this.dispatch();
     }
   }
 
-  private async take(signal: AbortSignal): Promise<void> {
+  private take(owner: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.free > 0) {
-      this.free -= 1;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
+      const leave = () => reject(signal.reason);
       const begin = () => {
         signal.removeEventListener('abort', leave);
         resolve();
       };
-      const leave = () => {
-        this.waiting.splice(this.waiting.indexOf(begin), 1);
-        reject(signal.reason);
-      };
-      this.waiting.push(begin);
       signal.addEventListener('abort', leave, { once: true });
+      this.waiting.add(owner, { signal, begin });
+      this.dispatch();
     });
+  }
+
+  private dispatch(): void {
+    while (this.taken < this.count) {
+      const next = this.waiting.take();
+      if (next === null) return;
+      if (next.item.signal.aborted) this.waiting.release(next.owner);
+      else {
+        this.taken += 1;
+        next.item.begin();
+      }
+    }
   }
 }

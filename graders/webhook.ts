@@ -6,6 +6,7 @@ import { type AskOptions, askUrl } from './ask-url.js';
 import { type GradedItem, GraderFault, type GraderOutside } from './grader.js';
 
 const Answer = new Check(Type.Object({ score: Type.Number() }));
+const ANSWER_BYTES = 64 * 1024;
 const CODES = { unavailable: 'webhook_unavailable', refused: 'webhook_refused' } as const;
 
 /**
@@ -29,7 +30,7 @@ export async function askWebhook(
   const headers = () => ({
     ...signedHeaders(secrets, { id, timestamp: Math.floor(Date.now() / 1000), body }),
   });
-  const question = { whom: 'the webhook', url, body, headers, codes: CODES };
+  const question = { whom: 'the webhook', url, body, headers, answer_bytes: ANSWER_BYTES, codes: CODES };
   const answer = await askUrl(question, options, signal);
   if (Answer.fits(answer) && Number.isFinite(answer.score)) return answer.score;
   const message = 'the webhook must answer with a JSON object whose field score is a number';

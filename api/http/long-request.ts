@@ -36,11 +36,13 @@ export async function whileSilent<T>(
   closing.addEventListener('abort', shutDown, { once: true });
   // An injected request has no connection.
   const { socket }: { socket: Partial<Socket> } = request.raw;
+  // 0 where this work is a part of other such work.
+  const { timeout = 0 } = socket;
   socket.setTimeout?.(0);
   try {
     return await work(gone.signal);
   } finally {
-    limitSilence(request);
+    socket.setTimeout?.(timeout);
     reply.raw.off('close', leave);
     closing.removeEventListener('abort', shutDown);
     gone.abort();

@@ -20,6 +20,12 @@ interface Idle {
   timer: NodeJS.Timeout;
 }
 
+/** The one that asks for a grade. */
+interface Asker {
+  project: string;
+  signal: AbortSignal;
+}
+
 /** Processes of Python, each of which has one source. An idle one is kept for further answers. */
 export class PythonPool {
   private readonly slots: Slots;
@@ -33,13 +39,13 @@ export class PythonPool {
   }
 
   /** @throws GraderFault; the signal's reason; ZerofleetError `shutting_down` */
-  grade(source: string, graded: GradedItem, signal: AbortSignal): Promise<number> {
-    return this.withProcess(source, signal, (process) => process.grade(graded));
+  grade(source: string, graded: GradedItem, asker: Asker): Promise<number> {
+    return this.withProcess(source, asker, (process) => process.grade(graded));
   }
 
   /** Compiles a source. @throws as grade() */
-  check(source: string, signal: AbortSignal): Promise<void> {
-    return this.withProcess(source, signal, async () => undefined);
+  check(source: string, asker: Asker): Promise<void> {
+    return this.withProcess(source, asker, async () => undefined);
   }
 
   /** Ends all processes. Idempotent. */
@@ -51,13 +57,15 @@ export class PythonPool {
 
   private withProcess<T>(
     source: string,
-    given: AbortSignal,
+    { project, signal: given }: Asker,
     task: (process: PythonProcess) => Promise<T>,
   ): Promise<T> {
     const signal = AbortSignal.any([given, this.closing.signal]);
-    return this.slots.run(signal, async () => {
+    return this.slots.run(project, signal, async () => {
       const kept = this.takeIdle(source);
-      const process = kept ?? (await this.create());
+      if (kept === null) await this.makeRoom();
+      const { program, limits } = this.options;
+      const process = kept ?? new PythonProcess(program, limits);
       const leave = () => void process.end();
       this.busy.add(process);
       signal.addEventListener('abort', leave, { once: true });
@@ -86,12 +94,11 @@ export class PythonPool {
     return entry === undefined ? null : this.released(entry);
   }
 
-  /** Starts a process, and ends the longest idle one if there would be too many. */
-  private async create(): Promise<PythonProcess> {
-    const { program, processes, limits } = this.options;
-    const oldest = this.busy.size + this.idle.length >= processes ? this.idle.shift() : undefined;
+  /** Ends the longest idle process if there would be too many. Each slot in use has one process, or makes room for it. */
+  private async makeRoom(): Promise<void> {
+    const isFull = this.slots.taken + this.idle.length > this.options.processes;
+    const oldest = isFull ? this.idle.shift() : undefined;
     if (oldest !== undefined) await this.released(oldest).end();
-    return new PythonProcess(program, limits);
   }
 
   private async giveBack(process: PythonProcess, source: string): Promise<void> {

@@ -2,26 +2,29 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { GradeError } from '../../contracts/index.js';
+import { encodeFrame, FrameReader } from '../../platform/process/frames.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { Check, Type } from '../../platform/schema.js';
 import { type GradedItem, GraderFault } from '../grader.js';
-import { FrameReader, frameOf } from './frames.js';
 
 /** Limits of one grade. */
 export interface PythonLimits {
   seconds: number;
   cpu_seconds: number;
   memory_bytes: number;
-  /** Output besides the result. */
-  bytes: number;
 }
 
 const Frame = new Check(
   Type.Object({
     score: Type.Optional(Type.Number()),
     error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+    /** The process ends after this frame. */
+    last: Type.Optional(Type.Boolean()),
   }),
 );
+/** Maximum lengths of a frame and of its message, as in serve.py. A grade may write a longer message itself. */
+const FRAME_BYTES = 32 * 1024;
+const MESSAGE_LENGTH = 2000;
 /** Time beyond a grade's own limit after which the process is killed. */
 const GRACE_SECONDS = 10;
 /** Time for the start of Python and the import of the source's modules. */
@@ -35,8 +38,9 @@ export class PythonProcess {
   /** True while it can take another answer. */
   isOpen = true;
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
-  private readonly reader = new FrameReader();
-  private waiting: { resolve(text: string): void; reject(error: Error): void } | null = null;
+  private readonly reader = new FrameReader(FRAME_BYTES);
+  private hasStarted = false;
+  private waiting: { resolve(frame: unknown): void; reject(error: Error): void } | null = null;
   private readonly ended: Promise<void>;
 
   constructor(
@@ -55,13 +59,13 @@ export class PythonProcess {
       },
     });
     this.ended = new Promise((resolve) => {
-      this.child.once('close', () => {
-        this.fail(this.died());
+      this.child.once('close', (status, signal) => {
+        const reason = `ended with ${signal ?? `status ${status}`} before it had read the source`;
+        this.fail(this.hasStarted ? this.died() : unavailable(`${program} ${reason}`));
         resolve();
       });
       this.child.once('error', (error) => {
-        const message = `${program} cannot be started (${error.message}): install Python 3.9 or later, or set ZEROFLEET_GRADER_PYTHON`;
-        this.fail(new GraderFault('python_unavailable', message));
+        this.fail(unavailable(`${program} cannot be started (${error.message})`));
         resolve();
       });
     });
@@ -101,30 +105,26 @@ export class PythonProcess {
       this.child.kill('SIGKILL');
     }, seconds * 1000);
     try {
-      const text = await new Promise<string>((resolve, reject) => {
+      const frame = await new Promise<unknown>((resolve, reject) => {
         this.waiting = { resolve, reject };
-        this.child.stdin.write(frameOf(request));
+        this.child.stdin.write(encodeFrame(request));
       });
-      return this.read(text);
+      return this.read(frame);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  private read(text: string): { score?: number } {
-    let frame: unknown;
-    try {
-      frame = JSON.parse(text);
-    } catch {
-      throw this.broken();
-    }
+  private read(frame: unknown): { score?: number } {
     if (!Frame.fits(frame) || (frame.score !== undefined && !Number.isFinite(frame.score)))
       throw this.broken();
     if (frame.error === undefined) return frame;
+    if (frame.last === true) this.isOpen = false;
     const { code, message } = frame.error;
-    // Serve.py ends after these: a part of the answer may be unread.
-    if (code === 'python_time_limit') this.isOpen = false;
-    throw new GraderFault(CODES.find((known) => known === code) ?? 'python_failed', message);
+    throw new GraderFault(
+      CODES.find((known) => known === code) ?? 'python_failed',
+      message.slice(0, MESSAGE_LENGTH),
+    );
   }
 
   private died(): GraderFault {
@@ -137,11 +137,14 @@ export class PythonProcess {
   }
 
   private hear(piece: Buffer): void {
+    this.reader.push(piece);
     try {
-      const text = this.reader.add(piece);
-      if (text === null) return;
-      this.waiting?.resolve(text);
-      this.waiting = null;
+      for (let frame = this.reader.next(); frame !== undefined; frame = this.reader.next()) {
+        if (this.waiting === null) throw new Error('a frame without a request');
+        this.hasStarted = true;
+        this.waiting.resolve(frame);
+        this.waiting = null;
+      }
     } catch {
       this.fail(this.broken());
       this.child.kill('SIGKILL');
@@ -153,6 +156,11 @@ export class PythonProcess {
     this.waiting?.reject(error);
     this.waiting = null;
   }
+}
+
+function unavailable(reason: string): GraderFault {
+  const advice = 'install Python 3.9 or later, or set ZEROFLEET_GRADER_PYTHON';
+  return new GraderFault('python_unavailable', `${reason}: ${advice}`);
 }
 
 /** Codes that serve.py sends. */

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,20 +8,18 @@ import t, { type Test } from 'tap';
 import type { PythonGrader } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testGraders } from '../testing/graders.js';
+import { pythonProcesses, pythonProgram } from '../testing/python.js';
 
 const X86 = '/usr/include/x86_64-linux-gnu/asm/unistd_64.h';
 
 const grader = (source: string): PythonGrader => ({ type: 'python', name: 'p', source });
 const body = (lines: string) => grader(`def grade(sample, item):\n  ${lines.replaceAll('\n', '\n  ')}`);
-const graded = { item: { answer: '4', list: [1, 2] }, sample: { output_text: '4' } };
-
-/** Processes that this one has started and that still run. */
-function children(): string[] {
-  const lines = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
-  return lines.filter(
-    (line) => / serve\.py$|python\/serve\.py/.test(line) && line.includes(` ${process.pid} `),
+/** A grader that writes bytes in the place of its result. */
+const forged = (bytes: string) =>
+  body(
+    `import os\nfor fd in range(3, 64):\n  try: os.write(fd, ${bytes})\n  except OSError: pass\nos._exit(0)`,
   );
-}
+const graded = { item: { answer: '4', list: [1, 2] }, sample: { output_text: '4' } };
 
 t.test('scores', async (t) => {
   const graders = testGraders(t);
@@ -105,12 +102,9 @@ t.test('a hostile source fails with its code, and nothing else does', async (t) 
         'import os\nfor fd in range(3, 64):\n  try:\n    while True: os.write(fd, b"x" * 1000000)\n  except OSError: pass\nreturn 1',
       ),
     ],
-    [
-      'python_result_invalid',
-      body(
-        'import os\nfor fd in range(3, 64):\n  try: os.write(fd, b"no json")\n  except OSError: pass\nos._exit(0)',
-      ),
-    ],
+    ['python_output_limit', forged('b"x" * 40000')],
+    ['python_failed', forged(`b'{"error": {"code": "python_failed", "message": "' + b"x" * 20000 + b'"}}'`)],
+    ['python_result_invalid', forged('b"no json"')],
     ['python_result_invalid', body('return float("nan")')],
     ['python_result_invalid', body('return float("inf")')],
     ['python_result_invalid', body('return None')],
@@ -139,7 +133,8 @@ t.test('a hostile source fails with its code, and nothing else does', async (t) 
   t.equal(requests, 0, 'no request arrived');
   t.notOk(existsSync(file));
   await graders.close();
-  t.same(children(), [], 'no process is left');
+  for (let n = 0; n < 100 && pythonProcesses().length > 0; n += 1) await sleep(50);
+  t.same(pythonProcesses(), [], 'no process is left');
 });
 
 t.test('system calls of machine code, and signals by fcntl, are refused', async (t) => {
@@ -178,28 +173,28 @@ t.test('an aborted grade ends its process', async (t) => {
 t.test('an idle process that has died is not used', async (t) => {
   const graders = testGraders(t);
   t.equal((await graders.grade(body('return 1'), graded)).reward, 1);
-  const before = children();
-  t.equal(before.length, 1);
-  process.kill(Number.parseInt(before[0] ?? '', 10), 'SIGKILL');
-  while (children().length > 0) await sleep(20);
+  const [idle, ...others] = pythonProcesses();
+  t.same(others, []);
+  process.kill(idle?.pid ?? 0, 'SIGKILL');
+  while (pythonProcesses().length > 0) await sleep(20);
   await sleep(100);
   t.match(await graders.grade(body('return 1'), graded), { reward: 1, errors: [] });
 });
 
 t.test('without Python the grade says what to do', async (t) => {
-  const graders = testGraders(t, { python: { program: '/nowhere/python3' } });
-  t.match(await graders.grade(body('return 1'), graded), {
-    reward: 0,
-    errors: [{ code: 'python_unavailable', message: /install Python/ }],
-  });
-  t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
+  for (const program of ['/nowhere/python3', pythonProgram(t, ['raise SystemExit(3)'])]) {
+    const graders = testGraders(t, { python: { program } });
+    t.match(await graders.grade(body('return 1'), graded), {
+      reward: 0,
+      errors: [{ code: 'python_unavailable', message: /(cannot be started|status 3).*: install Python/ }],
+    });
+    t.same(await graders.problems(body('return 1')), [], 'it is no problem of the document');
+  }
 });
 
 /** A Python that starts under a seccomp filter, in which one system call fails with ENOSYS. */
 function pythonWithout(t: Test, call: number): string {
-  const program = join(t.testdir({}), 'python');
-  const lines = [
-    '#!/usr/bin/env python3',
+  return pythonProgram(t, [
     'import os, sys',
     'sys.dont_write_bytecode = True',
     `sys.path.insert(0, ${JSON.stringify(join(projectRoot(), 'graders/python'))})`,
@@ -209,9 +204,7 @@ function pythonWithout(t: Test, call: number): string {
     'instructions = (confine.Instruction * 4)(*(confine.Instruction(*step) for step in steps))',
     'confine.restrict_calls(confine.Program(4, instructions))',
     'os.execv(sys.executable, ["python3", *sys.argv[1:]])',
-  ];
-  writeFileSync(program, `${lines.join('\n')}\n`, { mode: 0o755 });
-  return program;
+  ]);
 }
 
 t.test('no source runs where a layer of the sandbox is missing', async (t) => {

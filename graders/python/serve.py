@@ -4,7 +4,7 @@
 
 Frames on standard input and output are a length (4 bytes, big endian) and JSON. The first frame in has the source and
 the limits; the first frame out is {} or an error. Each later frame in is an answer, and gets one frame out: a score or
-an error. After a grade that took too long the process ends.
+an error. After the death of a grade, which may have left a part of the answer unread, the process ends; `last` says so.
 
 The process itself never compiles or runs the source and never reads an answer. So no grade can change or see another.
 """
@@ -36,13 +36,18 @@ import confine
 
 MAX_MESSAGE = 2000
 MAX_MODULES = 50
+# Above a message's, whose characters take up to 12 bytes.
+FRAME_BYTES = 32 << 10
+CODE_BYTES = 4 << 20
+# Descriptors of the frames. Modules that read standard input or print meet none of them.
+INPUT, OUTPUT = os.dup(0), os.dup(1)
 
 
 def read_exactly(count):
-    """Reads bytes from standard input; fewer at its end."""
+    """Reads bytes of the frames; fewer at their end."""
     pieces = []
     while count > 0:
-        piece = os.read(0, min(count, 1 << 20))
+        piece = os.read(INPUT, min(count, 1 << 20))
         if not piece:
             break
         pieces.append(piece)
@@ -51,7 +56,7 @@ def read_exactly(count):
 
 
 def read_length():
-    """Returns the length of the next frame; None at the end of standard input."""
+    """Returns the length of the next frame; None after the last one."""
     head = read_exactly(4)
     return struct.unpack(">I", head)[0] if len(head) == 4 else None
 
@@ -59,6 +64,10 @@ def read_length():
 def write_all(descriptor, content):
     while content:
         content = content[os.write(descriptor, content):]
+
+
+def write_frame(frame):
+    write_all(OUTPUT, struct.pack(">I", len(frame)) + frame)
 
 
 def encoded(value):
@@ -83,8 +92,12 @@ def described(error):
     return failure("python_failed", f"{place}{type(error).__name__}: {error}")
 
 
-def score(code, given):
-    """Runs the source on an answer. Returns the frame."""
+def score(code, answer):
+    """Runs the source on an answer, a frame. Returns the frame of its score."""
+    try:
+        given = json.loads(answer)
+    except RecursionError:
+        return failure("python_failed", "the item is nested more deeply than Python reads")
     module = {"__name__": "grader", "__builtins__": __builtins__}
     random.seed(0)  # grades repeat
     try:
@@ -118,6 +131,7 @@ def compiled(source):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.append(node.module)
+    names = [name for name in names if "__main__" not in name.split(".")]  # these run a program
     return b" ".join(name.encode() for name in names[:MAX_MODULES]) + b"\n" + marshal.dumps(code)
 
 
@@ -145,8 +159,8 @@ def probed(folder):
     for name, attempt in attempts.items():
         try:
             attempt()
-        except PermissionError:
-            continue
+        except OSError:
+            continue  # refused, or absent here as /proc may be
         return name.encode()
     return b""
 
@@ -160,73 +174,92 @@ class Server:
 
     def prepare(self, source):
         """Compiles the source in a child, and imports its modules. Returns the first frame."""
-        reached, failed, _ = self.in_child(lambda: probed(self.folder))
+        reached, failed = self.in_child(lambda: probed(self.folder), FRAME_BYTES)
         if failed is not None or reached:
             raise confine.Unavailable(f"the sandbox leaks: {reached.decode() or failed}")
-        content, failed, _ = self.in_child(lambda: compiled(source))
+        content, failed = self.in_child(lambda: compiled(source), CODE_BYTES)
         if failed is not None:
             return failed
         if content.startswith(b"{"):
             return json.loads(content)
         names, _, self.code = content.partition(b"\n")
-        for name in names.decode().split():
+        self.load(names.decode().split())
+        return {}
+
+    def load(self, names):
+        """Imports modules in the memory that a grade may have. A grade meets the errors again."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (self.limits["memory_bytes"], hard))
+        for name in names:
             try:
                 importlib.import_module(name)
             except BaseException:
-                pass  # the grade meets the same error
-        return {}
+                pass
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
     def serve(self):
         gc.collect()
         gc.freeze()
-        is_late = False
-        while not is_late and (length := read_length()) is not None:
-            given = []
-            read = lambda: given.append(json.loads(read_exactly(length)))
-            content, failed, is_late = self.in_child(lambda: encoded(score(self.code, given[0])), read)
-            frame = content if failed is None else encoded(failed)
+        failed = None
+        while failed is None and (length := read_length()) is not None:
+            answer = []
+            content, failed = self.in_child(
+                lambda: encoded(score(self.code, answer[0])), FRAME_BYTES, lambda: answer.append(read_exactly(length)))
+            frame = content if failed is None else encoded({**failed, "last": True})
             frame = frame or encoded(failure("python_died", "the source ended its process without a result"))
-            write_all(1, struct.pack(">I", len(frame)) + frame)
+            write_frame(frame)
 
-    def in_child(self, task, read=lambda: None):
-        """Runs a task in a restricted child. Returns what it wrote, the failure, and whether it took too long."""
+    def in_child(self, task, limit, read=lambda: None):
+        """Runs a task in a restricted child. Returns what it wrote, up to a limit of bytes, and its
+        failure."""
         reading, writing = os.pipe()
         parent = os.getpid()
         child = os.fork()
         if child == 0:
             self.live(parent, writing, read, task)
         os.close(writing)
-        content, failed = self.listen(reading)
+        content, failed = self.listen(child, reading, limit)
         os.close(reading)
-        if failed is not None:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        if failed is None and status != 0:
-            failed = self.death(status)
-        return content, failed, failed is not None and failed["error"]["code"] == "python_time_limit"
+        return content, failed
 
-    def listen(self, reading):
-        """Reads until the child closes its end, within the limits of time and bytes."""
+    def listen(self, child, reading, limit):
+        """Reads what a child writes until it has ended. Returns that, and its failure."""
         deadline = time.monotonic() + self.limits["seconds"]
         content = b""
-        while len(content) <= self.limits["bytes"]:
+        while len(content) <= limit:
             ready, _, _ = select.select([reading], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                return b"", failure("python_time_limit", f"the grade took more than {self.limits['seconds']} s")
+                return b"", self.killed(child, "python_time_limit", f"took more than {self.limits['seconds']} s")
             piece = os.read(reading, 1 << 16)
             if not piece:
-                return content, None
+                return content, self.ended(child, deadline)
             content += piece
-        return b"", failure("python_output_limit", f"the grade wrote more than {self.limits['bytes']} bytes")
+        return b"", self.killed(child, "python_output_limit", f"wrote more than {limit} bytes")
 
-    def death(self, status):
+    def ended(self, child, deadline):
+        """Waits for the end of a child that writes no more. Returns its failure."""
+        while time.monotonic() < deadline:
+            pid, status, usage = os.wait4(child, os.WNOHANG)
+            if pid == child:
+                return None if status == 0 else self.death(status, usage.ru_utime + usage.ru_stime)
+            time.sleep(0.001)
+        return self.killed(child, "python_time_limit", f"took more than {self.limits['seconds']} s")
+
+    def killed(self, child, code, message):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return failure(code, f"the grade {message}")
+
+    def death(self, status, cpu_seconds):
         if not os.WIFSIGNALED(status):
             code = os.WEXITSTATUS(status)
             return failure("python_died", f"the source ended its process with exit code {code}")
         name = signal.Signals(os.WTERMSIG(status)).name
-        if name in ("SIGXCPU", "SIGKILL"):
-            seconds = self.limits["cpu_seconds"]
-            return failure("python_time_limit", f"the grade took more than {seconds} s of processor time")
+        limit = self.limits["cpu_seconds"]
+        if name == "SIGXCPU" or (name == "SIGKILL" and cpu_seconds >= limit):
+            return failure("python_time_limit", f"the grade took more than {limit} s of processor time")
+        if name == "SIGKILL":
+            return failure("python_memory_limit", "the grade was killed, as the kernel does where memory is short")
         return failure("python_died", f"the source ended its process by {name}")
 
     def live(self, parent, writing, read, task):
@@ -239,8 +272,8 @@ class Server:
             for name, limit in (("AS", memory), ("FSIZE", 0), ("NOFILE", 64), ("CORE", 0), ("NPROC", 0)):
                 resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
             read()
-            os.dup2(2, 0)
-            os.dup2(2, 1)
+            os.close(INPUT)
+            os.close(OUTPUT)
             confine.restrict_calls(self.program)
             write_all(writing, task())
             status = 0
@@ -250,6 +283,8 @@ class Server:
 
 def main():
     confine.end_with(os.getppid(), signal.SIGKILL)
+    os.dup2(2, 0)
+    os.dup2(2, 1)
     os.environ.pop("PATH", None)
     given = json.loads(read_exactly(read_length() or 0))
     sys.path[:] = [path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))]
@@ -267,8 +302,7 @@ def main():
         first = server.prepare(given["source"])
     except confine.Unavailable as error:
         first = failure("python_unavailable", f"{error}; python graders need Linux 5.13 with Landlock and seccomp")
-    frame = encoded(first)
-    write_all(1, struct.pack(">I", len(frame)) + frame)
+    write_frame(encoded(first))
     if not first:
         server.serve()
 

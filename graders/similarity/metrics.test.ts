@@ -43,6 +43,19 @@ t.test('the longest common subsequence across words of bits', (t) => {
     const [a, b] = [0, 1].map(() => Array.from({ length: random(130) }, () => 'abcd'[random(4)] ?? ''));
     t.equal(commonLength(a ?? [], b ?? []), slow(a ?? [], b ?? []));
   }
+  const [long, short] = [5000, 200].map((n) => Array.from({ length: n }, () => 'abcd'[random(4)] ?? ''));
+  t.equal(commonLength(long ?? [], short ?? []), slow(long ?? [], short ?? []));
+  t.end();
+});
+
+t.test('the longest common subsequence across blocks', (t) => {
+  const numbers = Array.from({ length: 5000 }, (_, index) => `${index}`);
+  const withoutThirds = numbers.filter((_, index) => index % 3 > 0);
+  t.equal(commonLength(numbers, numbers), 5000);
+  t.equal(commonLength(numbers, withoutThirds), withoutThirds.length);
+  t.equal(commonLength(withoutThirds, numbers), withoutThirds.length);
+  t.equal(commonLength(numbers, numbers.toReversed()), 1);
+  t.equal(commonLength(numbers, [...numbers.slice(2500), ...numbers.slice(0, 2500)]), 2500);
   t.end();
 });
 
@@ -50,5 +63,10 @@ t.test('long texts take no quadratic memory', (t) => {
   const text = 'word '.repeat(20_000);
   for (const metric of Object.keys(METRICS) as Metric[])
     if (metric !== 'fuzzy_match') t.ok(METRICS[metric](text, text) > 0.99, metric);
+  const distinct = Array.from({ length: 100_000 }, (_, index) => index.toString(36)).join(' ');
+  const before = process.resourceUsage().maxRSS;
+  t.equal(METRICS.rouge_l(distinct, distinct), 1);
+  const kibibytes = process.resourceUsage().maxRSS - before;
+  t.ok(kibibytes < 200 * 1024, `${kibibytes} KiB`);
   t.end();
 });

@@ -27,34 +27,72 @@ export function overlap(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, n
 }
 
 const BITS = 32;
+/** Elements of a block, whose masks take half a mebibyte at most, however many elements are distinct. */
+const BLOCK = 64 * BITS;
 
 /**
  * Length of the longest common subsequence (Hyyrö 2004): a row of the table is a bit vector over `a`, whose zeros are
- * the increments, and each element of `b` is one addition.
+ * the increments, and each element of `b` is one addition. Blocks of `a` follow each other; each element of `b` carries
+ * its addition to the next block.
  */
 export function commonLength(a: readonly string[], b: readonly string[]): number {
-  const numWords = Math.ceil(a.length / BITS);
-  const places = new Map<string, Uint32Array>();
-  for (const [index, element] of a.entries()) {
-    const mask = places.get(element) ?? new Uint32Array(numWords);
-    mask[index >>> 5] = (mask[index >>> 5] as number) | (1 << (index & 31));
-    places.set(element, mask);
+  const ids = new Map<string, number>();
+  const idOf = (element: string) => ids.get(element) ?? ids.set(element, ids.size).size - 1;
+  const ofA = Int32Array.from(a, idOf);
+  const ofB = Int32Array.from(
+    b.filter((element) => ids.has(element)),
+    idOf,
+  );
+  const carries = new Uint8Array(ofB.length);
+  /** Mask of each element in the block, from 1; 0 is the empty one. */
+  const places = new Uint32Array(ids.size);
+  const blockLength = Math.min(a.length, BLOCK);
+  const numWords = Math.ceil(blockLength / BITS);
+  const masks = new Uint32Array((blockLength + 1) * numWords);
+  let length = 0;
+  for (let begin = 0; begin < ofA.length; begin += BLOCK) {
+    const block = ofA.subarray(begin, begin + BLOCK);
+    masks.fill(0);
+    let numMasks = 0;
+    for (const [index, id] of block.entries()) {
+      if (places[id] === 0) places[id] = ++numMasks;
+      const word = (places[id] as number) * numWords + (index >>> 5);
+      masks[word] = (masks[word] as number) | (1 << (index & 31));
+    }
+    const row = rowOf(ofB, { places, masks, numWords, carries });
+    for (const [index, id] of block.entries()) {
+      if (((row[index >>> 5] as number) & (1 << (index & 31))) === 0) length += 1;
+      places[id] = 0;
+    }
   }
+  return length;
+}
+
+interface Block {
+  places: Uint32Array;
+  masks: Uint32Array;
+  /** Words of bits of a mask. */
+  numWords: number;
+  /** Carry of each element of `b` into the block; its carry out afterwards. */
+  carries: Uint8Array;
+}
+
+/** Last row of a block. */
+function rowOf(b: Int32Array, { places, masks, numWords, carries }: Block): Uint32Array {
   const row = new Uint32Array(numWords).fill(0xffffffff);
-  for (const element of b) {
-    const mask = places.get(element);
-    if (mask === undefined) continue;
-    let carry = 0;
+  for (let at = 0; at < b.length; at += 1) {
+    const place = places[b[at] as number] as number;
+    let carry = carries[at] as number;
+    if (place === 0 && carry === 0) continue;
+    const mask = place * numWords;
     for (let word = 0; word < numWords; word += 1) {
       const before = row[word] as number;
-      const found = (before & (mask[word] as number)) >>> 0;
+      const found = (before & (masks[mask + word] as number)) >>> 0;
       const sum = before + found + carry;
       carry = sum > 0xffffffff ? 1 : 0;
       row[word] = sum | (before & ~found);
     }
+    carries[at] = carry;
   }
-  let length = 0;
-  for (let index = 0; index < a.length; index += 1)
-    if (((row[index >>> 5] as number) & (1 << (index & 31))) === 0) length += 1;
-  return length;
+  return row;
 }

@@ -23,7 +23,7 @@ export function testGraders(t: Test, { python, limits, asking, ...outside }: Cha
       program: 'python3',
       processes: 2,
       ...python,
-      limits: { seconds: 60, cpu_seconds: 1, memory_bytes: 512 * 1024 ** 2, bytes: 1024 ** 2, ...limits },
+      limits: { seconds: 60, cpu_seconds: 1, memory_bytes: 512 * 1024 ** 2, ...limits },
     },
     asking: {
       policy: new AddressPolicy(['127.0.0.0/8']),

@@ -144,10 +144,17 @@ t.test('owners take turns', async (t) => {
   t.strictSame(order, [0, 10, 20, 1, 2]);
   queue.add('a', 1);
   queue.add('b', 2);
-  t.match(
-    queue.take((owner) => owner !== 'a'),
-    { owner: 'b', item: 2 },
-  );
-  t.strictSame(queue.clear(), [1]);
+  t.strictSame(queue.clear(), [1, 2]);
   t.ok(queue.isEmpty);
+});
+
+t.test('an owner has its share', async (t) => {
+  const queue = new FairQueue<number>(1);
+  for (let item = 0; item < 3; item++) queue.add('a', item);
+  queue.add('b', 10);
+  t.match(queue.take(), { owner: 'a', item: 0 });
+  t.match(queue.take(), { owner: 'b', item: 10 });
+  t.equal(queue.take(), null);
+  queue.release('a');
+  t.match(queue.take(), { owner: 'a', item: 1 });
 });

@@ -28,12 +28,13 @@ type Output<F> = F extends (...args: never[]) => infer R ? Awaited<R> : never;
  * that exceeds one ends together with its thread, which is replaced; other tasks continue.
  */
 export class ThreadPool<Tasks extends TaskTable> {
-  private readonly waiting = new FairQueue<Task>();
+  private readonly waiting: FairQueue<Task>;
   private readonly threads = new Set<PoolThread>();
-  private readonly running = new Map<string, number>();
   private closed = false;
 
-  constructor(private readonly options: ThreadPoolOptions) {}
+  constructor(private readonly options: ThreadPoolOptions) {
+    this.waiting = new FairQueue(options.threads - 1);
+  }
 
   /**
    * Runs a task. Typed arrays among the fields of the input that fill their memory are transferred to the
@@ -71,17 +72,19 @@ export class ThreadPool<Tasks extends TaskTable> {
   private dispatch(): void {
     if (this.closed) for (const task of this.waiting.clear()) task.reject(closedError());
     for (let thread = this.free(); thread !== null; thread = this.free()) {
-      const next = this.waiting.take((owner) => this.mayRun(owner));
+      const next = this.waiting.take();
       if (next === null) return;
-      if (next.item.signal?.aborted) next.item.reject(next.item.signal.reason);
-      else void this.carryOut(thread, next.owner, next.item);
+      const { owner, item } = next;
+      if (item.signal?.aborted) {
+        this.waiting.release(owner);
+        item.reject(item.signal.reason);
+      } else void this.carryOut(thread, owner, item);
     }
   }
 
   private async carryOut(thread: PoolThread, owner: string, task: Task): Promise<void> {
-    this.count(owner, 1);
     await thread.run(task);
-    this.count(owner, -1);
+    this.waiting.release(owner);
     this.dispatch();
   }
 
@@ -96,17 +99,6 @@ export class ThreadPool<Tasks extends TaskTable> {
     });
     this.threads.add(thread);
     return thread;
-  }
-
-  private mayRun(owner: string): boolean {
-    const { threads } = this.options;
-    return owner === '' || (this.running.get(owner) ?? 0) < Math.max(1, threads - 1);
-  }
-
-  private count(owner: string, by: 1 | -1): void {
-    const count = (this.running.get(owner) ?? 0) + by;
-    if (count === 0) this.running.delete(owner);
-    else this.running.set(owner, count);
   }
 }
 

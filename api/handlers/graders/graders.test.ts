@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Grade, Problem, SampleReply, SampleTask } from '../../../contracts/index.js';
 import { EXACT } from '../../../job-document/testing/documents.js';
-import { startTestStack } from '../../testing/stack.js';
+import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { servedCheckpoint } from '../../testing/training.js';
 
 const asked: SampleTask[] = [];
@@ -85,6 +85,33 @@ t.test('a checkpoint scores', async (t) => {
   t.match(await grade(), { reward: 0.5, errors: [], tokens: { [checkpoint.id]: 12 } });
   const unknown = await post('run', { grader: { ...grader, model: 'mdl_unknown' }, output_text: '' });
   t.match(unknown.json<Grade>(), { errors: [{ code: 'model_unavailable', message: /mdl_unknown/ }] });
+});
+
+t.test('a model that has scored leaves the connection silent for other parts', async (t) => {
+  const choice = { index: 0, text: '{"reasoning": "", "result": 1}', finish_reason: 'stop' as const };
+  const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
+  const reply: SampleReply = {
+    ok: true,
+    sample: { prompt: 'p', choices: [{ ...choice, logprobs: [] }], usage },
+  };
+  const hasty = await startTestStack({
+    limits: { idle_connection_ms: 1_500 },
+    samples: { sample: async () => reply },
+  });
+  t.teardown(() => hasty.close());
+  const { checkpoint } = await servedCheckpoint(hasty);
+  const source = 'import time\ndef grade(sample, item):\n  time.sleep(4)\n  return 1';
+  const graders = {
+    fast: { type: 'score_model', name: 's', model: checkpoint.id, input: [{ role: 'user', content: 'x' }] },
+    slow: { type: 'python', name: 'p', source },
+  };
+  const grader = { type: 'multi', name: 'm', graders, calculate_output: 'fast + slow' };
+  const answered = await fetch(`${await hasty.listen()}/v1/graders/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ grader, output_text: '' }),
+  });
+  t.match(await answered.json(), { reward: 2, errors: [] });
 });
 
 t.test('a webhook of the project scores, and no other one', async (t) => {

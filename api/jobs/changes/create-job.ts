@@ -72,7 +72,7 @@ export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobRes
 
 export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' | 'principal'>): SpecLookups {
   const { records: store, server } = request;
-  const { objects, contract } = server.services;
+  const { objects, contract, graders, closing } = server.services;
   return {
     project: store.project,
     dataset: (id) => store.getDataset(id),
@@ -83,7 +83,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     template: templateFault(request),
     budget: rankBudget(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
-    grader: (given) => allProblems(server.services.graders, given, server.services.closing),
+    grader: (given) => allProblems(given, { runtime: graders, project: store.project, signal: closing }),
     integration: (given) => server.services.trackers.faultOf(given, store.project),
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,

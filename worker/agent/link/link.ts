@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { TLSSocket } from 'node:tls';
+import { encodeFrame, FrameReader } from '../../../platform/process/frames.js';
 import { deferred } from '../../shared/deferred.js';
 import { SilenceWatch } from '../../shared/silence-watch.js';
-import { encodeFrame, FrameReader } from './frames.js';
 import { tlsReason } from './tls.js';
 
 /** Maximum message size before the other side has joined a world. */

@@ -1,5 +1,5 @@
 /** Messages on a byte stream: length (four bytes, big-endian), then that many bytes of JSON. */
-import { ZerofleetError } from '../../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
 
 const LENGTH_BYTES = 4;
 
