@@ -47,7 +47,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
       {may('datasets') && (
         <Drop
           label="Upload data"
-          hint="Drop a file here: chats, instructions or preferences as .jsonl, .json, .csv or .parquet; text; .tokens or .bin."
+          hint="Drop a file here: chats, instructions, preferences or prompts as .jsonl, .json, .csv or .parquet; text; .tokens or .bin."
           send={send}
         />
       )}
