@@ -3142,8 +3142,55 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
+        /** @description GLM-4 of 2024, dense: a fused gate, rotary positions in part of a head. */
+        ResolvedGlmConfig: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "glm";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            partial_rotary_factor: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"] | components["schemas"]["ResolvedGlmConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -4875,7 +4922,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox" | "glm";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change
