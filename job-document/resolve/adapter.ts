@@ -1,10 +1,4 @@
-import type {
-  FieldError,
-  FieldErrorCode,
-  JobSpec,
-  ResolvedJobSpec,
-  ResolvedModelConfig,
-} from '../../contracts/index.js';
+import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
 import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
