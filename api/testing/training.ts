@@ -9,13 +9,15 @@ interface TrainedSteps {
   steps: number;
   /** Finish the job afterwards. */
   finish?: boolean;
+  /** Metrics of samples, the same of each step. */
+  reinforcement?: NonNullable<MetricInput['reinforcement']>;
 }
 
 /** Writes the reports of a worker about a job, without a worker. @returns the execution that holds the job */
 export async function claimAndTrain(
   store: JobStore,
   jobId: string,
-  { steps, finish }: TrainedSteps,
+  { steps, finish, reinforcement }: TrainedSteps,
 ): Promise<Execution> {
   const claim = await store.claimAttempt(jobId, 1, 'test-worker', 600_000);
   if (!claim.granted) throw new Error(claim.code);
@@ -26,7 +28,7 @@ export async function claimAndTrain(
     await store.report(
       jobId,
       execution,
-      [metricOf(step)],
+      [{ ...metricOf(step), ...(reinforcement && { reinforcement }) }],
       progressOf(step, claim.job.spec.train.steps ?? step),
       {
         batch: step,

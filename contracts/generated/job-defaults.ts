@@ -40,8 +40,8 @@ export const DEFAULTS_BY_TYPE = {
   OptimizerSpec: {"adamw":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":1e-8},"adam":{"weight_decay":0,"betas":[0.9,0.95],"eps":1e-8},"lamb":{"weight_decay":0.1,"betas":[0.9,0.95],"eps":0.000001,"min_coeff":0.01,"max_coeff":10,"bias_correction":"update"},"lion":{"weight_decay":0.1,"betas":[0.9,0.99]},"adagrad":{"weight_decay":0,"eps":1e-10,"lr_decay":0,"initial_accumulator_value":0},"sgd":{"weight_decay":0,"momentum":0.9,"dampening":0,"nesterov":false}} satisfies Record<string, Partial<Schemas['OptimizerSpec']>>,
   LossScaleSpec: {"none":{},"static":{"initial_scale":65536},"dynamic":{"initial_scale":65536,"window":1000,"hysteresis":2,"consecutive_hysteresis":false,"min_scale":1}} satisfies Record<string, Partial<Schemas['LossScaleSpec']>>,
   ObjectiveSpec: {"sft":{},"dpo":{"beta":0.1,"label_smoothing":0,"reference":"initial"},"ipo":{"beta":0.1,"reference":"initial"},"orpo":{"beta":0.1},"kto":{"beta":0.1,"desirable_weight":1,"undesirable_weight":1,"reference":"initial"},"simpo":{"beta":2,"gamma":1},"grpo":{"prompts_per_step":16,"group_size":8,"temperature":1,"top_p":1,"top_k":0,"num_iterations":1,"loss":{"type":"ppo"},"loss_type":"dapo","scale_rewards":"group","max_failed_share":0.1}} satisfies Record<string, Partial<Schemas['ObjectiveSpec']>>,
-  PolicyLoss: {"importance_sampling":{},"ppo":{"clip_low":0.2,"clip_high":0.2},"cispo":{"clip_low":0.2,"clip_high":0.2}} satisfies Record<string, Partial<Schemas['PolicyLoss']>>,
-  PassLoss: {"cross_entropy":{},"importance_sampling":{},"ppo":{"clip_low":0.2,"clip_high":0.2},"cispo":{"clip_low":0.2,"clip_high":0.2},"dpo":{"beta":0.1}} satisfies Record<string, Partial<Schemas['PassLoss']>>,
+  PolicyLoss: {"importance_sampling":{"beta":0},"ppo":{"clip_low":0.2,"clip_high":0.2,"beta":0},"cispo":{"clip_low":0.2,"clip_high":0.2,"beta":0}} satisfies Record<string, Partial<Schemas['PolicyLoss']>>,
+  PassLoss: {"cross_entropy":{},"importance_sampling":{"beta":0},"ppo":{"clip_low":0.2,"clip_high":0.2,"beta":0},"cispo":{"clip_low":0.2,"clip_high":0.2,"beta":0},"dpo":{"beta":0.1}} satisfies Record<string, Partial<Schemas['PassLoss']>>,
 };
 
 /** Values of the schemas that list theirs. */
@@ -54,7 +54,7 @@ export const VALUES = {
   Precision: ["bf16","fp16","fp32"],
   ExportWeights: ["trained","ema"],
   FailureCategory: ["user","data","oom","diverged","hardware","preempted","capacity","limit","internal"],
-  ModelType: ["gpt2","llama","mistral","qwen2","qwen3","mixtral","smollm3","granite","olmo2","olmo3","qwen3_moe","gemma3_text","gemma2","phi3","glm4","gpt_neox"],
+  ModelType: ["gpt2","llama","mistral","qwen2","qwen3","mixtral","smollm3","granite","olmo2","olmo3","qwen3_moe","gemma3_text","gemma2","phi3","glm4","gpt_neox","glm"],
   EstimateDevice: ["cpu","cuda"],
   InstructionSet: ["generic","avx2","avx512","avx512bf16"],
   TensorState: ["master","exp_avg","exp_avg_sq","momentum_buffer","sum","ema"],

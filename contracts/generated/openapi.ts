@@ -3142,8 +3142,55 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
+        /** @description GLM-4 of 2024, dense: a fused gate, rotary positions in part of a head. */
+        ResolvedGlmConfig: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "glm";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Share of the elements of a head that have rotary positions, the first ones. */
+            partial_rotary_factor: number;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"] | components["schemas"]["ResolvedGlmConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3857,6 +3904,12 @@ export interface components {
             clip_low?: number;
             /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
             clip_high?: number;
+            /**
+             * @description Factor of the penalty r · (exp(d) − d − 1) with d = log b − log p, as in TRL. It estimates the KL divergence
+             *     from the base b, which is the model without its adapter. It needs an `adapter` without `modules_to_save`. 0 by
+             *     default: no penalty.
+             */
+            beta?: number;
         };
         /**
          * @description The training objective. Every objective but `sft` and `grpo` needs preferences as data. Batch sizes then count
@@ -4875,7 +4928,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox" | "glm";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change
@@ -5815,6 +5868,7 @@ export interface components {
              *     the name of a grader are means. `reward_std` is the standard deviation of the rewards. `entropy` is the mean of
              *     −log p over the tokens. Shares: `truncated_share` of the samples, `failed_share` of those for
              *     which a grader failed, and `equal_groups` of the groups whose rewards are equal, which teach nothing.
+             *     `ratio_mean`, `clipped_share` and `kl` are those of the passes of the step (`PassResult`).
              */
             reinforcement?: {
                 [key: string]: number;
@@ -6099,7 +6153,11 @@ export interface components {
             clip_low?: number;
             /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
             clip_high?: number;
-            /** @description `dpo`: factor of the rewards; 0.1 by default. */
+            /**
+             * @description `dpo`: factor of the rewards, above 0; 0.1 by default. `importance_sampling`, `ppo`, `cispo`: factor of a
+             *     penalty of the KL divergence from the base, the model without its adapter; 0 by default. With
+             *     d_t = log b_t − log p_t the loss has the additional sum Σ `beta` · w_t · r_t · (exp(d_t) − d_t − 1).
+             */
             beta?: number;
         };
         /** @description Numbers of tokens. */
@@ -6114,7 +6172,7 @@ export interface components {
             tokens: components["schemas"]["CallTokens"];
             /** @description The token that each position predicts; −100 for a position without a target. */
             targets: number[];
-            /** @description Weight of each target, of `cross_entropy`; 1 by default. */
+            /** @description Weight of each target, of `cross_entropy` and of a penalty; 1 by default. */
             weights?: components["schemas"]["RowNumbers"];
             /** @description Log-probability of each target under the sampling or reference model. */
             log_probs?: components["schemas"]["RowNumbers"];
@@ -6395,7 +6453,7 @@ export interface components {
             log_probs: (number | null)[][];
             /**
              * @description Means of the loss's own quantities; null for a mean that is not finite. `importance_sampling`, `ppo`, `cispo`:
-             *     `ratio_mean`, and with a clip `clipped_share`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`.
+             *     `ratio_mean`, with a clip `clipped_share`, and with a penalty `kl`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`.
              */
             metrics: {
                 [key: string]: number | null;

@@ -48,6 +48,8 @@ t.test('models that llama.cpp would compute otherwise', async (t) => {
     [{ model_type: 'smollm3', no_rope_layers: [0, 1] }, /no_rope_layers/],
     [{ model_type: 'smollm3', mlp_bias: true }, /biases/],
     [{ model_type: 'granite', attention_bias: true }, null],
+    [{ model_type: 'glm', head_dim: 8 }, null],
+    [{ model_type: 'glm', head_dim: 16 }, /16 × 4 is not 32/],
     [{ model_type: 'glm4' }, null],
     [{ model_type: 'glm4', rope_scaling: llama3 }, /rope_type llama3 for glm4/],
     [{ model_type: 'phi3' }, null],

@@ -19,6 +19,7 @@ const OLMO3 = { model_type: 'olmo3', ...SIZES };
 const GEMMA3 = { model_type: 'gemma3_text', ...SIZES };
 const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
 const PHI3 = { model_type: 'phi3', ...SIZES };
+const GLM = { model_type: 'glm', ...SIZES };
 const GLM4 = { model_type: 'glm4', ...SIZES };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
@@ -153,6 +154,8 @@ const REFUSED: Refusal[] = [
     '/rope_parameters/partial_rotary_factor',
   ],
   // GLM-4
+  [{ ...GLM, partial_rotary_factor: 1.5 }, 'out_of_range', '/partial_rotary_factor'],
+  [{ ...GLM, mlp_bias: true }, 'unknown_field', '/mlp_bias'],
   [{ ...GLM4, partial_rotary_factor: 0.01 }, 'model_field_unsupported', '/partial_rotary_factor'],
   [
     { ...GLM4, rope_scaling: { rope_type: 'dynamic', factor: 2 } },

@@ -5,6 +5,7 @@ import {
   callsPrefix,
   desiredKey,
   resultKey,
+  rewardsPrefix,
   specKey,
 } from '../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
@@ -87,9 +88,10 @@ export async function orphanedObjects(
 }
 
 async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Workload): Promise<string[]> {
-  const prefixes = [`datasets/${workload.datasetId}/`];
+  const prefixes = workload.datasets.map((id) => `datasets/${id}/`);
   for (const { id, job } of workload.submitted) {
-    prefixes.push(specKey(id), desiredKey(id), resultKey(id), callsPrefix(id), callResultsPrefix(id));
+    prefixes.push(specKey(id), desiredKey(id), resultKey(id));
+    prefixes.push(callsPrefix(id), callResultsPrefix(id), rewardsPrefix(id));
     if (job.export) prefixes.push(job.export.prefix);
     for (const { prefix } of await collect(client.jobs.checkpoints(id)))
       prefixes.push(`${prefix.replace(/\/$/, '')}/`);

@@ -1,11 +1,15 @@
 import { ApiError, collect, type Zerofleet } from '../../clients/typescript/index.js';
 import { isFinal, type Job, type JobSpec } from '../../contracts/index.js';
+import { digitsJob, uploadDigits } from '../support/prompts.js';
 import { smallJob } from '../support/specs.js';
 import type { Random } from './random.js';
 import { retryUntilAnswered } from './retrying-client.js';
 
 /** Variants of one training, distinguishable by their digests. */
-const VARIANTS = 4;
+const TRAININGS = 4;
+/** Variant of reinforcement learning, whose steps are calls. */
+const REINFORCEMENT = TRAININGS;
+const VARIANTS = TRAININGS + 1;
 /** Variant of sessions, whose digest is that of the session without faults. */
 export const SESSION_VARIANT = VARIANTS;
 /** More than the slots of one agent. */
@@ -15,6 +19,7 @@ const WIDE_SHARE = 0.2;
 const PAUSED_SHARE = 0.3;
 const RESIZED_SHARE = 0.5;
 const STEPS = 60;
+const REINFORCEMENT_STEPS = 15;
 /** Maximum kills between two checkpoints. */
 const MAX_ERRORS = 1000;
 
@@ -48,13 +53,14 @@ export class Workload {
   private constructor(
     private readonly client: Zerofleet,
     private readonly dataset: string,
+    private readonly prompts: string,
     private readonly random: Random,
   ) {}
 
   /** Uploads the data and trains each variant without faults, on one rank. */
   static async prepare(client: Zerofleet, text: string, random: Random): Promise<Workload> {
     const { id } = await client.datasets.create('chaos', text);
-    const workload = new Workload(client, id, random);
+    const workload = new Workload(client, id, await uploadDigits(client), random);
     for (let variant = 0; variant < VARIANTS; variant++) {
       const job = await workload.train(`reference-${variant}`, variant, { ranks: 1, least: 1 }, []);
       workload.addReference(job);
@@ -94,8 +100,8 @@ export class Workload {
     return this.digests[variant];
   }
 
-  get datasetId(): string {
-    return this.dataset;
+  get datasets(): string[] {
+    return [this.dataset, this.prompts];
   }
 
   /** Keeps `concurrency` jobs running until `signal`; resolves when all have ended. */
@@ -172,16 +178,14 @@ export class Workload {
   }
 
   private spec(name: string, variant: number, { ranks, least }: InitialRanks): JobSpec {
-    const spec = smallJob({
-      name,
-      dataset: this.dataset,
-      steps: STEPS,
-      ranks,
-      every_steps: 5,
-      keep: { last: 2 },
-    });
+    const { dataset, prompts } = this;
+    const spec =
+      variant === REINFORCEMENT
+        ? digitsJob({ name, dataset: prompts, steps: REINFORCEMENT_STEPS, ranks })
+        : smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 5 });
     return {
       ...spec,
+      checkpoint: { ...spec.checkpoint, keep: { last: 2 } },
       data: { ...spec.data, seed: variant },
       train: { ...spec.train, seed: 100 + variant },
       resources: { ranks: { min: least, max: MAX_RANKS, preferred: ranks } },

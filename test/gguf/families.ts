@@ -83,6 +83,7 @@ export const VARIANTS: Record<string, ModelConfig> = {
     },
   },
   'phi3, tied': { ...SIZES, model_type: 'phi3', tie_word_embeddings: true, sliding_window: 100 },
+  'glm, part of a head': { ...SIZES, model_type: 'glm', head_dim: 16 },
   'glm4 without biases, tied': {
     ...SIZES,
     model_type: 'glm4',

@@ -6,12 +6,11 @@ import { beginningOf } from '../data/beginning.js';
 import { Drop } from '../data/drop.js';
 import { type Report, uploadDataset } from '../data/upload.js';
 import { bytes, count, portion } from '../parts/format.js';
-import { Labelled } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
-import { valueAt, withValue } from './draft.js';
+import { objectiveOf, valueAt, withValue } from './draft.js';
 import { PATHS, VALIDATION } from './fields.js';
-import { Choice, DefaultedChoice, NumberInput, useForm } from './inputs.js';
-import { formOf } from './read-as.js';
+import { Choice, DefaultedChoice, NumberInput, TextAreaInput, useForm } from './inputs.js';
+import { formOf, promptsOf } from './read-as.js';
 import { withData } from './sample-prompts.js';
 
 interface DataSectionProps {
@@ -39,6 +38,8 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
     onUpload(uploaded);
     choose(uploaded);
   };
+  const hasChats = dataset !== undefined && dataset.num_chats > 0;
+  const isSampled = objectiveOf(draft.value) === 'grpo';
   const mixture = valueAt(draft.value, ['data', 'mixture']);
   return (
     <section class="card part" aria-labelledby="new-data">
@@ -46,7 +47,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
       {may('datasets') && (
         <Drop
           label="Upload data"
-          hint="Drop a file here: chats, instructions or preferences as .jsonl, .json, .csv or .parquet; text; .tokens or .bin."
+          hint="Drop a file here: chats, instructions, preferences or prompts as .jsonl, .json, .csv or .parquet; text; .tokens or .bin."
           send={send}
         />
       )}
@@ -61,19 +62,24 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
             if (found) choose(found);
           }}
         />
-        {VALIDATION.map((field) => (
-          <NumberInput key={field.label} {...field} />
-        ))}
-        {dataset !== undefined && dataset.num_chats > 0 && (
+        {!isSampled && VALIDATION.map((field) => <NumberInput key={field.label} {...field} />)}
+        {hasChats && !isSampled && (
           <DefaultedChoice path={PATHS.packing} label="Packing" values={['split', 'whole', 'fit']} />
         )}
       </div>
       {dataset && <p class="small muted">{countsOf(dataset)}</p>}
-      {dataset && <ReadAs key={dataset.id} dataset={dataset} />}
+      {dataset && <ReadAs key={dataset.id} dataset={dataset} isSampled={isSampled} />}
       {Array.isArray(mixture) && (
         <p class="small muted">{`A mixture of ${mixture.length} datasets. A chosen dataset replaces it.`}</p>
       )}
-      {dataset !== undefined && dataset.num_chats > 0 && <Template />}
+      {hasChats && (
+        <TextAreaInput
+          path={PATHS.template}
+          label="Chat template (Jinja)"
+          rows={3}
+          placeholder="that of the base; ChatML if it has none"
+        />
+      )}
       {plan.previewFault.value && <Notice fault={plan.previewFault.value} />}
       {plan.preview.value && (
         <Preview preview={plan.preview.value} isPacked={plan.resolved.value?.data.packing !== 'split'} />
@@ -82,34 +88,12 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   );
 }
 
-function Template() {
-  const { draft } = useForm();
-  const value = valueAt(draft.value, PATHS.template);
-  return (
-    <Labelled label="Chat template (Jinja)" path={PATHS.template}>
-      {(attributes) => (
-        <textarea
-          {...attributes}
-          class="mono"
-          rows={3}
-          spellcheck={false}
-          placeholder="that of the base; ChatML if it has none"
-          value={String(value ?? '')}
-          onInput={({ currentTarget: { value: written } }) => {
-            draft.value = withValue(draft.value, PATHS.template, written === '' ? undefined : written);
-          }}
-        />
-      )}
-    </Labelled>
-  );
-}
-
-/** What the fields of the lines become. */
-function ReadAs({ dataset }: { dataset: Dataset }) {
+/** What the fields of the lines become. @param isSampled the model answers the prompts, and graders read all fields */
+function ReadAs({ dataset, isSampled }: { dataset: Dataset; isSampled: boolean }) {
   const { value } = useLoaded((signal) => beginningOf(dataset, signal), [dataset.id]);
   const form = dataset.format === 'jsonl' && value.value !== null ? formOf(value.value) : null;
   if (form === null) return null;
-  const { kind, fields, ignored } = form;
+  const { kind, fields, ignored } = isSampled ? promptsOf(form) : form;
   return (
     <p class="small">
       Read as <strong>{kind}</strong>:{' '}

@@ -7,6 +7,7 @@ import {
   forkOf,
   methodOf,
   nextName,
+  objectiveOf,
   objectivesOf,
   parseDraft,
   valueAt,
@@ -18,9 +19,14 @@ import {
 } from './draft.js';
 
 const dataset = (counts: object) =>
-  ({ id: 'ds_1', num_chats: 0, num_preferences: 0, num_labelled: 0, ...counts }) as Parameters<
-    typeof withDataset
-  >[1];
+  ({
+    id: 'ds_1',
+    num_chats: 0,
+    num_preferences: 0,
+    num_labelled: 0,
+    num_prompts: 0,
+    ...counts,
+  }) as Parameters<typeof withDataset>[1];
 
 t.test('fields of a document', async (t) => {
   const draft = withValue({}, ['train', 'optimizer', 'lr'], 1e-3);
@@ -69,6 +75,13 @@ t.test('a dataset brings its objective', async (t) => {
   t.equal(valueAt(withDataset(draft, dataset({ num_labelled: 1 })), ['train', 'objective', 'type']), 'kto');
   t.equal(valueAt(withDataset(draft, dataset({})), ['train', 'objective']), undefined);
   t.strictSame(objectivesOf(dataset({})), ['sft']);
+  t.strictSame(objectivesOf(dataset({ num_chats: 1 })), ['sft', 'grpo'], 'chats may be answered anew');
+  t.strictSame(objectivesOf(dataset({ num_chats: 1, num_prompts: 1 })), ['grpo']);
+  const evaluated = { ...FIRST_DRAFT, data: { packing: 'fit', validation_fraction: 0.1, seed: 2 } };
+  const sampled = withDataset(evaluated, dataset({ num_chats: 1, num_prompts: 1 }));
+  t.strictSame(sampled.data, { seed: 2, dataset: 'ds_1' }, 'fields of texts go');
+  t.equal(objectiveOf(sampled), 'grpo');
+  t.equal(objectiveOf(withDataset(sampled, dataset({}))), 'sft');
   const templated = withValue(draft, ['data', 'chat_template'], 'x');
   t.equal(valueAt(withDataset(templated, dataset({ num_chats: 1 })), ['data', 'chat_template']), 'x');
   t.equal(valueAt(withDataset(templated, dataset({})), ['data', 'chat_template']), undefined);

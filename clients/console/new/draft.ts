@@ -58,11 +58,31 @@ export function withMethod(draft: Draft, method: Method): Draft {
 
 /** Objectives that a dataset allows, the usual one first. */
 export function objectivesOf({
+  num_prompts,
   num_preferences,
   num_labelled,
-}: Pick<Dataset, 'num_preferences' | 'num_labelled'>): readonly string[] {
+  num_chats,
+}: Pick<Dataset, 'num_prompts' | 'num_preferences' | 'num_labelled' | 'num_chats'>): readonly string[] {
+  if (num_prompts > 0) return ['grpo'];
   if (num_preferences > 0) return ['dpo', 'ipo', 'orpo', 'simpo', 'kto'];
-  return num_labelled > 0 ? ['kto'] : ['sft'];
+  if (num_labelled > 0) return ['kto'];
+  return num_chats > 0 ? ['sft', 'grpo'] : ['sft'];
+}
+
+export const objectiveOf = (draft: Draft): string =>
+  String(valueAt(draft, ['train', 'objective', 'type']) ?? 'sft');
+
+/** Fields that reinforcement learning does not have, because it samples its data. */
+const OF_TEXTS: readonly Path[] = [
+  ['data', 'packing'],
+  ['data', 'validation_fraction'],
+  ['train', 'evaluation'],
+];
+
+export function withObjective(draft: Draft, type: string): Draft {
+  const chosen = withValue(draft, ['train', 'objective'], type === 'sft' ? undefined : { type });
+  if (type !== 'grpo') return chosen;
+  return OF_TEXTS.reduce((changed, path) => withValue(changed, path, undefined), chosen);
 }
 
 /**
@@ -77,10 +97,8 @@ export function withDataset(draft: Draft, dataset: Dataset): Draft {
   const ofChats = dataset.num_chats > 0 ? [] : ['chat_template', 'packing'];
   const chosen = ofChats.reduce((before, name) => withValue(before, ['data', name], undefined), named);
   const objectives = objectivesOf(dataset);
-  const present = valueAt(draft, ['train', 'objective', 'type']) ?? 'sft';
-  const [usual] = objectives;
-  if (objectives.includes(String(present))) return chosen;
-  return withValue(chosen, ['train', 'objective'], usual === 'sft' ? undefined : { type: usual });
+  const [usual = 'sft'] = objectives;
+  return objectives.includes(objectiveOf(draft)) ? chosen : withObjective(chosen, usual);
 }
 
 /** Value of the choice of a model: a preset, an uploaded model, or what else the document names. */

@@ -33,6 +33,14 @@ export const EVALUATION: readonly NumberField[] = [
   { path: ['train', 'evaluation', 'every_steps'], label: 'Evaluate every … steps' },
 ];
 
+/** Of reinforcement learning. */
+export const ROLLOUTS: readonly NumberField[] = [
+  { path: ['train', 'objective', 'prompts_per_step'], label: 'Prompts of a step' },
+  { path: ['train', 'objective', 'group_size'], label: 'Answers to a prompt' },
+  { path: ['train', 'objective', 'max_tokens'], label: 'Longest answer in tokens' },
+  { path: ['train', 'objective', 'temperature'], label: 'Temperature' },
+];
+
 export const RANKS: readonly NumberField[] = [
   { path: ['resources', 'ranks', 'preferred'], label: 'Ranks to begin with' },
   { path: ['resources', 'ranks', 'min'], label: 'At least' },
@@ -50,6 +58,7 @@ export const PATHS = {
   adapter: ['train', 'adapter'],
   objective: ['train', 'objective', 'type'],
   beta: ['train', 'objective', 'beta'],
+  grader: ['train', 'objective', 'grader'],
   precision: ['train', 'precision'],
   prompts: ['checkpoint', 'samples', 'prompts'],
   sampleTokens: ['checkpoint', 'samples', 'max_tokens'],

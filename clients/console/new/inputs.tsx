@@ -55,6 +55,31 @@ export function TextInput({ path, label, placeholder }: TextInputProps) {
   );
 }
 
+interface TextAreaProps extends TextInputProps {
+  rows: number;
+}
+
+export function TextAreaInput({ path, label, placeholder, rows }: TextAreaProps) {
+  const { draft } = useForm();
+  return (
+    <Labelled label={label} path={path}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          class="mono"
+          rows={rows}
+          spellcheck={false}
+          placeholder={placeholder}
+          value={String(valueAt(draft.value, path) ?? '')}
+          onInput={({ currentTarget: { value } }) => {
+            draft.value = withValue(draft.value, path, value === '' ? undefined : value);
+          }}
+        />
+      )}
+    </Labelled>
+  );
+}
+
 /** A field that is false without it. */
 export function CheckInput({ path, label }: { path: Path; label: string }) {
   const { draft } = useForm();

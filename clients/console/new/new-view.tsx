@@ -14,8 +14,9 @@ import '../style/data.css';
 import '../style/new.css';
 import { DataSection } from './data-section.js';
 import { DocumentSection } from './document-section.js';
-import { type Draft, FIRST_DRAFT, valueAt } from './draft.js';
+import { type Draft, FIRST_DRAFT, objectiveOf, valueAt } from './draft.js';
 import { PATHS } from './fields.js';
+import { GraderSection } from './grader-section.js';
 import { FormContext } from './inputs.js';
 import { ExportSection, IntegrationsSection } from './outputs.js';
 import { Plan } from './plan.js';
@@ -86,6 +87,7 @@ export function NewView() {
               runs={choices?.runs ?? []}
             />
             <TrainingSection dataset={dataset} />
+            {objectiveOf(draft.value) === 'grpo' && <GraderSection dataset={dataset} />}
             <SamplesSection dataset={dataset} />
             <PlacementSection pools={choices?.pools ?? []} />
             <ExportSection />

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { parseLine } from '../../../contracts/jsonl/line.js';
-import { formOf } from './read-as.js';
+import { formOf, promptsOf } from './read-as.js';
 
 t.test('every form that a line can have is described', async (t) => {
   const turn = { role: 'assistant', content: 'b' };
@@ -14,6 +14,7 @@ t.test('every form that a line can have is described', async (t) => {
     ['chats', { instruction: 'a', input: 'b', output: 'c', system: 'd', history: [] }],
     ['chats', { question: 'a', context: 'b', answer: 'c' }],
     ['chats', { conversations: [{ from: 'gpt', value: 'b' }] }],
+    ['prompts', { prompt: 'a', tools: [] }],
   ];
   for (const [kind, line] of forms) {
     const json = JSON.stringify(line);
@@ -38,4 +39,12 @@ t.test('fields that no job reads are named', async (t) => {
   t.match(formOf(['{"question": "a", "answer": "b", "output": "c"}']), { ignored: ['output'] });
   t.equal(formOf(['[1]', '{']), null);
   t.equal(formOf(['{"title": 1}']), null);
+});
+
+t.test('the fields of answers are no part of a prompt', async (t) => {
+  const namesOf = (line: object) => promptsOf(formOf([JSON.stringify(line)])!).fields.map(({ name }) => name);
+  t.same(namesOf({ question: 'a', answer: 'b' }), ['question']);
+  t.same(namesOf({ prompt: 'a', completion: 'b' }), ['prompt']);
+  t.same(namesOf({ prompt: 'a', chosen: 'b', rejected: 'c' }), ['prompt']);
+  t.same(namesOf({ prompt: 'a', digit: 'b' }), ['prompt']);
 });

@@ -60,7 +60,20 @@ const FORMS: readonly { by: string; kind: string; roles: Roles }[] = [
     kind: 'chats',
     roles: { conversations: 'turns', system: 'system message', ...OF_CHATS },
   },
+  { by: 'prompt', kind: 'prompts', roles: { prompt: 'prompt', ...OF_CHATS } },
 ];
+
+/** What the fields of answers become. */
+const ANSWERS: readonly string[] = ['assistant', 'what is learned', 'preferred answer', 'other answer'];
+
+export const isAnswer = ({ becomes }: Form['fields'][number]) => ANSWERS.includes(becomes);
+
+/** Returns a form as reinforcement learning reads it: it samples the answers, and graders read every field. */
+export const promptsOf = ({ fields }: Form): Form => ({
+  kind: 'prompts',
+  fields: fields.filter((field) => !isAnswer(field)),
+  ignored: [],
+});
 
 /** @param documents JSON of the first documents @returns null if the first one has no known form */
 export function formOf(documents: readonly string[]): Form | null {
@@ -79,7 +92,8 @@ export function formOf(documents: readonly string[]): Form | null {
   };
 }
 
-function parsed(document: string): Record<string, unknown> | null {
+/** An object of JSON; null for anything else. */
+export function parsed(document: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(document);
     return isObject(value) ? value : null;

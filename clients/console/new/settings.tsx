@@ -5,15 +5,17 @@ import {
   isUri,
   METHODS,
   methodOf,
+  objectiveOf,
   objectivesOf,
   type Restore,
   valueAt,
   withBase,
   withCheckpoint,
   withMethod,
+  withObjective,
   withValue,
 } from './draft.js';
-import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, TRAINING } from './fields.js';
+import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, ROLLOUTS, TRAINING } from './fields.js';
 import { Choice, DefaultedChoice, NumberInput, OneOfInputs, TextInput, useForm } from './inputs.js';
 
 interface ModelSectionProps {
@@ -99,12 +101,18 @@ const METHOD_LABELS: Readonly<Record<(typeof METHODS)[number], string>> = {
   dora: 'adapters (DoRA)',
 };
 
+/** Names of objectives that have one beside that of the document. */
+const OBJECTIVE_LABELS: Readonly<Record<string, string>> = {
+  sft: 'next token',
+  grpo: 'reinforcement by a grader',
+};
+
 /** Step 3: how it is trained. */
 export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
   const { draft } = useForm();
   const method = methodOf(draft.value);
   const objectives = dataset === undefined ? ['sft'] : objectivesOf(dataset);
-  const objective = String(valueAt(draft.value, PATHS.objective) ?? 'sft');
+  const objective = objectiveOf(draft.value);
   return (
     <section class="card part" aria-labelledby="new-training">
       <h2 id="new-training">Training</h2>
@@ -122,17 +130,14 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
         <Choice
           path={PATHS.objective}
           label="Objective"
-          options={objectives.map((value) => ({ value, label: value === 'sft' ? 'next token' : value }))}
+          options={objectives.map((value) => ({ value, label: OBJECTIVE_LABELS[value] ?? value }))}
           value={objective}
           choose={(type) => {
-            draft.value = withValue(
-              draft.value,
-              ['train', 'objective'],
-              type === 'sft' ? undefined : { type },
-            );
+            draft.value = withObjective(draft.value, type);
           }}
         />
-        {objective !== 'sft' && <NumberInput path={PATHS.beta} label="Beta" />}
+        {OBJECTIVE_LABELS[objective] === undefined && <NumberInput path={PATHS.beta} label="Beta" />}
+        {objective === 'grpo' && ROLLOUTS.map((field) => <NumberInput key={field.label} {...field} />)}
         <OneOfInputs label="Length in" parent={['train']} fields={LENGTHS} Input={NumberInput} />
         {TRAINING.map((field) => (
           <NumberInput key={field.label} {...field} />

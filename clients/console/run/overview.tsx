@@ -2,17 +2,19 @@ import { Suspense } from 'preact/compat';
 import { useMemo } from 'preact/hooks';
 import { isFinal } from '../../../contracts/job-states.js';
 import type { Job } from '../../../contracts/types.js';
+import { NONE } from '../../text/numbers.js';
 import { lazily } from '../app/lazily.js';
 import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
 import { Copy } from '../parts/copy.js';
 import { compact, cost, count, duration, loss, lossOf, portion } from '../parts/format.js';
-import { columnsOf, namesIn } from './charts/curve.js';
+import { columnsOf, namesIn, REWARD } from './charts/curve.js';
 import { bestEvaluation } from './charts/marks.js';
 import { periodsOf } from './charts/periods.js';
 import { RanksBand } from './charts/ranks-band.js';
 import { Files } from './checkpoints/files.js';
 import type { LiveRun } from './live-run.js';
+import { score } from './rollouts.js';
 import { Waiting } from './waiting.js';
 
 const UseModel = lazily(() => import('./actions/use-model.js').then((module) => module.UseModel));
@@ -20,22 +22,28 @@ const UseModel = lazily(() => import('./actions/use-model.js').then((module) => 
 export function Overview({ run }: { run: LiveRun }) {
   const job = run.job.value;
   const points = run.points.value ?? [];
+  const isSampled = job?.spec.train.objective?.type === 'grpo';
+  const aim = isSampled ? REWARD : 'loss';
   const names = useMemo(
-    () => namesIn(points).filter((name) => name === 'loss' || name.startsWith('eval ')),
-    [points],
+    () => namesIn(points).filter((name) => name === aim || name.startsWith('eval ')),
+    [points, aim],
   );
   const data = useMemo(() => columnsOf(points, names), [points, names.join()]);
   const periods = periodsOf(run.attempts.value ?? [], points.at(-1)?.at ?? 0);
   if (job === null) return null;
   const last = points.at(-1);
+  const title = isSampled ? 'Reward' : 'Loss';
+  const formatted = isSampled ? score : loss;
+  const value = last?.values[aim] ?? null;
+  const text = value === null ? NONE : formatted(value);
   return (
     <>
       {/* A share does not read the pools. */}
       {share.value === null && ['queued', 'provisioning'].includes(job.state) && <Waiting run={run} />}
       <section class="card">
-        <h2>Loss</h2>
+        <h2>{title}</h2>
         <dl class="figures">
-          {figuresOf(job).map(([name, value]) => (
+          {[...(isSampled ? [[title, text]] : []), ...figuresOf(job)].map(([name, value]) => (
             <div key={name} class="figure">
               <dt class="muted small">{name}</dt>
               <dd class="value">{value}</dd>
@@ -46,11 +54,11 @@ export function Overview({ run }: { run: LiveRun }) {
           <p class="muted">{run.points.value === null ? '…' : 'No step is done yet.'}</p>
         ) : (
           <Chart
-            label={`Loss by step, ${loss(last.values.loss ?? null)} at step ${last.step}`}
-            names={names}
+            label={`${title} by step, ${text} at step ${last.step}`}
+            names={names.map((name) => (name === REWARD ? 'reward' : name))}
             data={data}
             marks={(run.checkpoints.value ?? []).map(({ step }) => step)}
-            format={(value) => loss(value)}
+            format={formatted}
           />
         )}
       </section>

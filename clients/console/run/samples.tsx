@@ -1,5 +1,4 @@
 import { useMemo } from 'preact/hooks';
-import { isFinal } from '../../../contracts/job-states.js';
 import { promptText } from '../../text/prompt-text.js';
 import { answersIn, type StepAnswers } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
@@ -17,8 +16,9 @@ const REREAD_MS = 10_000;
 /** Samples of a step with their rewards, or how checkpoints answer the prompts of the document. */
 export function Samples({ run }: { run: LiveRun }) {
   const job = run.job.value;
-  if (job?.spec.train.objective?.type === 'grpo')
-    return <RolloutSamples id={job.id} isRunning={!isFinal(job.state)} />;
+  const objective = job?.spec.train.objective;
+  if (job !== null && objective?.type === 'grpo')
+    return <RolloutSamples key={job.id} job={job} length={objective.num_iterations} />;
   return <Answers run={run} />;
 }
 
@@ -50,7 +50,7 @@ function Answers({ run }: { run: LiveRun }) {
             {newest.map(({ step, answers, error }) => (
               <li key={step}>
                 <span class="muted small">step {count(step)}</span>
-                <p class={error === null ? undefined : 'bad'}>{answers[at] ?? error}</p>
+                <p class={error === null ? undefined : 'errors'}>{answers[at] ?? error}</p>
               </li>
             ))}
           </ol>

@@ -865,6 +865,52 @@ class ResolvedGptNeoxConfig(_ResolvedGptNeoxConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _ResolvedGlmConfigRequired(TypedDict):
+    model_type: Literal["glm"]
+    """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    partial_rotary_factor: float
+    """Share of the elements of a head that have rotary positions, the first ones."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+
+
+
+class ResolvedGlmConfig(_ResolvedGlmConfigRequired, total=False):
+    """GLM-4 of 2024, dense: a fused gate, rotary positions in part of a head."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -1402,6 +1448,10 @@ class PolicyLoss(_PolicyLossRequired, total=False):
     """`ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default."""
     clip_high: float
     """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
+    beta: float
+    """Factor of the penalty r · (exp(d) − d − 1) with d = log b − log p, as in TRL. It estimates
+    the KL divergence from the base b, which is the model without its adapter. It needs an `adapter`
+    without `modules_to_save`. 0 by default: no penalty."""
 
 
 class _ObjectiveSpecRequired(TypedDict):
@@ -3089,7 +3139,8 @@ class JobMetric(_JobMetricRequired, total=False):
     `tokens` and `score/` with the name of a grader are means. `reward_std` is the standard
     deviation of the rewards. `entropy` is the mean of −log p over the tokens. Shares:
     `truncated_share` of the samples, `failed_share` of those for which a grader failed, and
-    `equal_groups` of the groups whose rewards are equal, which teach nothing."""
+    `equal_groups` of the groups whose rewards are equal, which teach nothing. `ratio_mean`,
+    `clipped_share` and `kl` are those of the passes of the step (`PassResult`)."""
     trust_ratios: List[TrustRatios]
     """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
     per group of parameters with the same learning rate and weight decay. For experts that are
@@ -3259,7 +3310,10 @@ class PassLoss(_PassLossRequired, total=False):
     clip_high: float
     """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
     beta: float
-    """`dpo`: factor of the rewards; 0.1 by default."""
+    """`dpo`: factor of the rewards, above 0; 0.1 by default. `importance_sampling`, `ppo`, `cispo`:
+    factor of a penalty of the KL divergence from the base, the model without its adapter; 0 by
+    default. With d_t = log b_t − log p_t the loss has the additional sum Σ `beta` · w_t · r_t ·
+    (exp(d_t) − d_t − 1)."""
 
 
 class _RowRequired(TypedDict):
@@ -3273,7 +3327,7 @@ class Row(_RowRequired, total=False):
     """One sequence, at most `train.sequence_length` tokens. All lists have the same length.
     `targets` are the tokens to predict: usually `tokens` shifted by one."""
     weights: RowNumbers
-    """Weight of each target, of `cross_entropy`; 1 by default."""
+    """Weight of each target, of `cross_entropy` and of a penalty; 1 by default."""
     log_probs: RowNumbers
     """Log-probability of each target under the sampling or reference model."""
     advantages: RowNumbers
@@ -3500,8 +3554,8 @@ class PassResult(TypedDict):
     finite value."""
     metrics: Dict[str, Optional[float]]
     """Means of the loss's own quantities; null for a mean that is not finite.
-    `importance_sampling`, `ppo`, `cispo`: `ratio_mean`, and with a clip `clipped_share`. `dpo`:
-    `accuracy`, `margin`, `reward_chosen`, `reward_rejected`."""
+    `importance_sampling`, `ppo`, `cispo`: `ratio_mean`, with a clip `clipped_share`, and with a
+    penalty `kl`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`."""
 
 
 class OptimStepResult(TypedDict):
@@ -5057,7 +5111,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig, ResolvedGlmConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -5160,7 +5214,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox", "glm"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

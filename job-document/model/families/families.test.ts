@@ -234,6 +234,9 @@ t.test('GLM-4: four norms, neighbouring elements in half of each head rotated', 
   // transformers 5 writes its default beside another share.
   const share = { ...five, partial_rotary_factor: 0.75 };
   t.equal(architecture({ ...SMALL, ...published, rope_parameters: share }).rotary_dim, 96);
+  const { naming, ...glm } = architecture({ ...SMALL, ...published, model_type: 'glm' });
+  t.equal(naming, 'glm');
+  t.strictSame({ naming: 'glm4', ...glm }, found, 'GLM-4 of 2024 has two norms fewer');
   const yarn = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32_768 };
   t.match(architecture({ model_type: 'glm4', ...SMALL, num_key_value_heads: null, rope_scaling: yarn }), {
     num_key_value_heads: 4,

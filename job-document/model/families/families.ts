@@ -5,6 +5,7 @@ import type { ParamNames } from '../parts.js';
 import type { Family, ModelType } from './family.js';
 import { GEMMA2 } from './gemma2.js';
 import { GEMMA3 } from './gemma3.js';
+import { GLM } from './glm.js';
 import { GLM4 } from './glm4.js';
 import { GPT_NEOX } from './gpt-neox.js';
 import { GPT2 } from './gpt2.js';
@@ -41,6 +42,7 @@ export const FAMILIES: Families = {
   phi3: PHI3,
   glm4: GLM4,
   gpt_neox: GPT_NEOX,
+  glm: GLM,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

@@ -159,6 +159,21 @@ ModelParts model_parts(const ModelConfig& c) {
       {kHead, PartKind::kEmbedding, "embed_out", c.hidden_size, c.vocab_size, false, std, c.own_head()},
     }};
   }
+  if (c.naming == "glm") {
+    return {false, {
+      {kEmbed, PartKind::kEmbedding, "model.embed_tokens", c.hidden_size, c.vocab_size, false, std, true},
+      {kInputNorm, PartKind::kNorm, "model.layers.{}.input_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQuery, PartKind::kLinear, "model.layers.{}.self_attn.q_proj", c.hidden_size, c.query_size(), c.qkv_bias, std, true},
+      {kKey, PartKind::kLinear, "model.layers.{}.self_attn.k_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kValue, PartKind::kLinear, "model.layers.{}.self_attn.v_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kOutput, PartKind::kLinear, "model.layers.{}.self_attn.o_proj", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "model.layers.{}.post_attention_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kGateUp, PartKind::kLinear, "model.layers.{}.mlp.gate_up_proj", c.hidden_size, c.gate_up_size(), c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "model.layers.{}.mlp.down_proj", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kNorm, PartKind::kNorm, "model.norm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
   throw Error("invalid_model_config", "naming: no family names its parameters as " + c.naming);
 }
 

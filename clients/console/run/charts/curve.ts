@@ -27,6 +27,9 @@ export interface CurvePoint extends Placed {
   values: Readonly<Record<string, number | null>>;
 }
 
+/** The value that reinforcement learning raises. */
+export const REWARD = 'samples/reward';
+
 /** Parts of the time of a step, in seconds. */
 export const PHASES = ['data', 'forward', 'backward', 'exchange', 'optimizer', 'gather'] as const;
 
