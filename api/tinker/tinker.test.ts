@@ -37,7 +37,7 @@ t.test("Tinker's API", async (t) => {
     await pass(id, 'ppo');
     t.same(await readCall(id, 2), {
       type: 'forward_backward',
-      loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.3 },
+      loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.3, beta: 0 },
       request: 'training-2',
       rows: [{ tokens: [1, 2, 3], targets: [2, 3, 4], log_probs: [-1, -1, -1], advantages: [1, 0, -1] }],
     });
