@@ -37,11 +37,19 @@ export async function answerSessions(
   signal: AbortSignal,
 ): Promise<void> {
   const { store, objects } = stack;
+  const answerAll = async (id: string) => {
+    const { appended = 0, answered = 0 } = (await store.getCalls(id)) ?? {};
+    for (let number = answered + 1; number <= appended; number += 1)
+      await answerCall(stack, id, number, resultOf(await readCall(objects, id, number), number, id));
+  };
   while (!signal.aborted) {
     for (const { id } of (await store.listJobs({ project: 'default' })).data) {
-      const { appended = 0, answered = 0 } = (await store.getCalls(id)) ?? {};
-      for (let number = answered + 1; number <= appended; number += 1)
-        await answerCall(stack, id, number, resultOf(await readCall(objects, id, number), number, id));
+      try {
+        await answerAll(id);
+      } catch (error) {
+        // The test may have deleted the session meanwhile.
+        if ((await store.getJob(id)) !== null) throw error;
+      }
     }
     await setTimeout(POLL_MS);
   }
