@@ -49,6 +49,8 @@ export interface SteppedMessage {
   aux_loss: number | null;
   /** Null without a preference objective. */
   preference: PreferenceMetrics | null;
+  /** Means of the metrics of the passes of a step of calls, over targets; empty for other steps. */
+  passes: Record<string, number>;
   grad_norm: number;
   lr: number;
   /** Empty except for LAMB. */

@@ -33,7 +33,7 @@ export class RewardCheck {
     const at = expected.findIndex((row, i) => !isDeepStrictEqual(row, call.rows[i]));
     if (at < 0) return null;
     const [row, given] = [expected[at], call.rows[at]];
-    const name = (['tokens', 'targets', 'log_probs', 'advantages'] as const).find(
+    const name = (['tokens', 'targets', 'log_probs', 'advantages', 'weights'] as const).find(
       (list) => !isDeepStrictEqual(row?.[list], given?.[list]),
     );
     return {

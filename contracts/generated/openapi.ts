@@ -3857,6 +3857,12 @@ export interface components {
             clip_low?: number;
             /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
             clip_high?: number;
+            /**
+             * @description Factor of the penalty r · (exp(d) − d − 1) with d = log b − log p, as in TRL. It estimates the KL divergence
+             *     from the base b, which is the model without its adapter. It needs an `adapter` without `modules_to_save`. 0 by
+             *     default: no penalty.
+             */
+            beta?: number;
         };
         /**
          * @description The training objective. Every objective but `sft` and `grpo` needs preferences as data. Batch sizes then count
@@ -5815,6 +5821,7 @@ export interface components {
              *     the name of a grader are means. `reward_std` is the standard deviation of the rewards. `entropy` is the mean of
              *     −log p over the tokens. Shares: `truncated_share` of the samples, `failed_share` of those for
              *     which a grader failed, and `equal_groups` of the groups whose rewards are equal, which teach nothing.
+             *     `ratio_mean`, `clipped_share` and `kl` are those of the passes of the step (`PassResult`).
              */
             reinforcement?: {
                 [key: string]: number;
@@ -6099,7 +6106,11 @@ export interface components {
             clip_low?: number;
             /** @description `ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default. */
             clip_high?: number;
-            /** @description `dpo`: factor of the rewards; 0.1 by default. */
+            /**
+             * @description `dpo`: factor of the rewards, above 0; 0.1 by default. `importance_sampling`, `ppo`, `cispo`: factor of a
+             *     penalty of the KL divergence from the base, the model without its adapter; 0 by default. With
+             *     d_t = log b_t − log p_t the loss has the additional sum Σ `beta` · w_t · r_t · (exp(d_t) − d_t − 1).
+             */
             beta?: number;
         };
         /** @description Numbers of tokens. */
@@ -6114,7 +6125,7 @@ export interface components {
             tokens: components["schemas"]["CallTokens"];
             /** @description The token that each position predicts; −100 for a position without a target. */
             targets: number[];
-            /** @description Weight of each target, of `cross_entropy`; 1 by default. */
+            /** @description Weight of each target, of `cross_entropy` and of a penalty; 1 by default. */
             weights?: components["schemas"]["RowNumbers"];
             /** @description Log-probability of each target under the sampling or reference model. */
             log_probs?: components["schemas"]["RowNumbers"];
@@ -6395,7 +6406,7 @@ export interface components {
             log_probs: (number | null)[][];
             /**
              * @description Means of the loss's own quantities; null for a mean that is not finite. `importance_sampling`, `ppo`, `cispo`:
-             *     `ratio_mean`, and with a clip `clipped_share`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`.
+             *     `ratio_mean`, with a clip `clipped_share`, and with a penalty `kl`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`.
              */
             metrics: {
                 [key: string]: number | null;

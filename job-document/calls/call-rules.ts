@@ -19,12 +19,12 @@ const LISTS = ['weights', 'log_probs', 'advantages'] as const;
 type List = (typeof LISTS)[number];
 
 /** Lists of a row that a loss reads. */
-const LISTS_OF: Readonly<Record<PassLoss['type'], { needed: readonly List[]; optional: readonly List[] }>> = {
-  cross_entropy: { needed: [], optional: ['weights'] },
-  importance_sampling: { needed: ['log_probs', 'advantages'], optional: [] },
-  ppo: { needed: ['log_probs', 'advantages'], optional: [] },
-  cispo: { needed: ['log_probs', 'advantages'], optional: [] },
-  dpo: { needed: ['log_probs'], optional: [] },
+const LISTS_OF: Readonly<Record<PassLoss['type'], readonly List[]>> = {
+  cross_entropy: [],
+  importance_sampling: ['log_probs', 'advantages'],
+  ppo: ['log_probs', 'advantages'],
+  cispo: ['log_probs', 'advantages'],
+  dpo: ['log_probs'],
 };
 
 /** @param call a call that its schema accepts */
@@ -50,6 +50,7 @@ function checkPass({ loss, rows }: Pass, bounds: CallBounds): FieldError[] {
     fieldsOfType('PassLoss', loss.type),
     `with the loss ${loss.type}`,
   );
+  errors.push(...checkBeta(loss, bounds));
   if (rows.length > maxRows) {
     const message = `the pass has ${rows.length} rows; train.global_batch_size allows ${maxRows}: send several passes`;
     errors.push(fieldError('/rows', 'wrong_length', message));
@@ -68,14 +69,26 @@ function checkPass({ loss, rows }: Pass, bounds: CallBounds): FieldError[] {
   }
   for (const [i, row] of rows.entries()) {
     if (errors.length >= MAX_ERRORS) break;
-    errors.push(...checkRow(`/rows/${i}`, row, loss.type, bounds));
+    errors.push(...checkRow(`/rows/${i}`, row, loss, bounds));
   }
   return errors;
 }
 
-function checkRow(at: string, row: Row, loss: PassLoss['type'], bounds: CallBounds): FieldError[] {
+function checkBeta({ type, beta }: PassLoss, { base_fault }: CallBounds): FieldError[] {
+  if (beta === undefined || (type === 'dpo') === beta > 0) return [];
+  if (type === 'dpo') return [fieldError('/loss/beta', 'out_of_range', 'beta of dpo is above 0')];
+  return base_fault ? [fieldError('/loss/beta', base_fault.code, base_fault.message, '0')] : [];
+}
+
+function checkRow(
+  at: string,
+  row: Row,
+  { type: loss, beta = 0 }: PassLoss,
+  bounds: CallBounds,
+): FieldError[] {
   const { sequence_length: longest, vocab_size: vocab } = bounds;
-  const { needed, optional } = LISTS_OF[loss];
+  const needed = LISTS_OF[loss];
+  const optional = loss === 'cross_entropy' || (loss !== 'dpo' && beta > 0) ? ['weights'] : [];
   const { length } = row.tokens;
   const errors: FieldError[] = [];
   if (length > longest) {

@@ -1,4 +1,5 @@
 import type { Call, PassLoss, ResolvedJobSpec, StoredCall } from '../../contracts/index.js';
+import { baseFault } from '../common/base-fault.js';
 import { defaultsOf, filledByType } from '../common/defaults.js';
 import { architectureOf } from '../model/families/families.js';
 
@@ -10,6 +11,8 @@ export interface CallBounds {
   sequence_length: number;
   global_batch_size: number;
   micro_batch_size: number;
+  /** Why there is no base for a penalty; null if there is one. */
+  base_fault: ReturnType<typeof baseFault>;
   /** The fields that an `optim_step` may leave out. */
   update: Omit<StoredUpdate, 'type'>;
 }
@@ -22,6 +25,7 @@ export function callBounds({ model, train }: Pick<ResolvedJobSpec, 'model' | 'tr
     sequence_length,
     global_batch_size,
     micro_batch_size,
+    base_fault: baseFault(train.adapter),
     // A session has adamw, which has all of them.
     update: { lr, betas, eps, weight_decay, gradient_clipping } as CallBounds['update'],
   };

@@ -17,6 +17,8 @@ interface Golden {
     /** (samples, max_tokens) */
     log_probs: number[][];
     drawn: number[][];
+    base: number[][];
+    beta: number;
     loss: number;
   })[];
 }
@@ -30,8 +32,8 @@ const FP32 = 1e-5;
 const near = (found: number, wanted: number, tolerance: number) =>
   Math.abs(found - wanted) <= tolerance * Math.max(1, Math.abs(wanted));
 
-for (const { scale_rewards, loss_type, ...wanted } of golden.cases)
-  t.test(`advantages and loss of TRL: ${scale_rewards}, ${loss_type}`, async (t) => {
+for (const { scale_rewards, loss_type, beta, ...wanted } of golden.cases)
+  t.test(`advantages and loss of TRL: ${scale_rewards}, ${loss_type}, beta ${beta}`, async (t) => {
     const { group_size, max_tokens, rewards, lengths, clip } = golden;
     const advantages = advantagesOf(rewards, { group_size, scale_rewards });
     for (const [i, advantage] of advantages.entries())
@@ -40,15 +42,25 @@ for (const { scale_rewards, loss_type, ...wanted } of golden.cases)
     let loss = 0;
     for (const [i, length] of lengths.entries())
       for (let at = 0; at < length; at += 1) {
-        const ratio = Math.exp((wanted.log_probs[i]?.[at] ?? 0) - (wanted.drawn[i]?.[at] ?? 0));
+        const logProb = wanted.log_probs[i]?.[at] ?? 0;
+        const ratio = Math.exp(logProb - (wanted.drawn[i]?.[at] ?? 0));
+        const difference = (wanted.base[i]?.[at] ?? 0) - logProb;
         const advantage = (wanted.advantages[i] ?? 0) * (factors[i] ?? 0);
         loss -= Math.min(ratio * advantage, Math.max(1 - clip, Math.min(1 + clip, ratio)) * advantage);
+        loss += beta * (factors[i] ?? 0) * ratio * (Math.exp(difference) - difference - 1);
       }
     t.ok(near(loss, wanted.loss, FP32), `loss ${loss}, of TRL ${wanted.loss}`);
   });
 
 t.test('rows have the prompt before the targets, and the factor in the advantage', async (t) => {
-  const settings = { group_size: 2, scale_rewards: 'none', loss_type: 'dapo', max_tokens: 4 } as Settings;
+  const loss = { type: 'ppo' } as const;
+  const settings = {
+    group_size: 2,
+    scale_rewards: 'none',
+    loss_type: 'dapo',
+    max_tokens: 4,
+    loss,
+  } as Settings;
   const samples = [
     { prompt: [1, 2], tokens: [3, 4, 5], log_probs: [-1, -2, -3], reward: 1 },
     { prompt: [1, 2], tokens: [6], log_probs: [-4], reward: 0 },
@@ -62,6 +74,15 @@ t.test('rows have the prompt before the targets, and the factor in the advantage
     },
     { tokens: [1, 2], targets: [-100, 6], log_probs: [0, -4], advantages: [0, -0.125] },
   ]);
+  const penalized = rowsOf(samples, { ...settings, loss: { ...loss, beta: 0.1 } });
+  t.same(
+    penalized.map(({ weights }) => weights),
+    [
+      [0, 0.25, 0.25, 0.25],
+      [0, 0.25],
+    ],
+    'a penalty has the same divisor',
+  );
 });
 
 t.test('a sample is cut at its end', async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Advantages and rows of samples (GRPO, Shao et al. 2024; Dr. GRPO, Liu et al. 2025; DAPO, Yu et al. 2025). The
- * losses of passes are sums, so an advantage contains the divisor of the mean.
+ * losses of passes are sums, so an advantage and the weight of a penalty contain the divisor of the mean.
  */
 import type { PassCall, Rollout, SampledRow } from '../../contracts/index.js';
 import type { Reinforcement } from '../objective.js';
@@ -71,10 +71,14 @@ export function rowsOf(samples: readonly RewardedSample[], settings: Reinforceme
     samples.map(({ tokens }) => tokens.length),
     settings,
   );
-  return samples.map((sample, i) => rowOf(sample, (advantages[i] ?? 0) * (factors[i] ?? 0)));
+  return samples.map((sample, i) => {
+    const factor = factors[i] ?? 0;
+    return rowOf(sample, (advantages[i] ?? 0) * factor, (settings.loss.beta ?? 0) > 0 ? factor : null);
+  });
 }
 
-function rowOf({ prompt, tokens, log_probs }: RewardedSample, advantage: number): Row {
+/** @param weight of the penalty of a token; null without a penalty */
+function rowOf({ prompt, tokens, log_probs }: RewardedSample, advantage: number, weight: number | null): Row {
   const before = prompt.length - 1;
   const behind = <T>(empty: T, values: readonly T[]): T[] => [...Array<T>(before).fill(empty), ...values];
   return {
@@ -89,6 +93,12 @@ function rowOf({ prompt, tokens, log_probs }: RewardedSample, advantage: number)
       0,
       tokens.map(() => advantage),
     ),
+    ...(weight !== null && {
+      weights: behind(
+        0,
+        tokens.map(() => weight),
+      ),
+    }),
   };
 }
 

@@ -44,7 +44,7 @@ t.test('a last rollout that is used up is followed by the finish', async (t) => 
 });
 
 t.test('a pass of long rows fits into a call', async (t) => {
-  t.equal(plan({}, { sequence_length: 131_072 }).rowsPerPass, 2);
+  t.equal(plan({}, { sequence_length: 65_536 }).rowsPerPass, 2);
   t.throws(() => rolloutPlan({ steps: 3, sequence_length: 16, global_batch_size: 5 }), {
     code: 'internal_error',
   });

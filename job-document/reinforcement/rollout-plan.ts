@@ -9,8 +9,8 @@ import { type Reinforcement, reinforcementOf } from '../objective.js';
 
 /** Maximum size of a call. */
 export const MAX_CALL_BYTES = 16 * 2 ** 20;
-/** Largest size of a position of a row as text: its token and its target, its log-probability and its advantage. */
-const POSITION_BYTES = 64;
+/** Largest size of a position of a row as text: its token and its target, and three numbers. */
+const POSITION_BYTES = 96;
 
 export type CallPlace =
   | { kind: 'sample'; rollout: number }

@@ -46,7 +46,7 @@ t.test('defaults, and the resolved document makes the same job', async (t) => {
     top_p: 1,
     top_k: 0,
     num_iterations: 1,
-    loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.2 },
+    loss: { type: 'ppo', clip_low: 0.2, clip_high: 0.2, beta: 0 },
     loss_type: 'dapo',
     scale_rewards: 'group',
     max_failed_share: 0.1,
@@ -72,6 +72,12 @@ t.test('refusals name the field', async (t) => {
   t.same(refused({ loss: { type: 'importance_sampling', clip_low: 0.1 } }), [
     '/train/objective/loss/clip_low field_without_effect',
   ]);
+  const penalized: Partial<Objective> = { loss: { type: 'cispo', beta: 0.1 } };
+  t.same(refused(penalized), ['/train/objective/loss/beta adapter_missing']);
+  t.same(refused(penalized, { train: { adapter: { modules_to_save: ['lm_head'] } } }), [
+    '/train/objective/loss/beta reference_not_kept',
+  ]);
+  t.same(refused(penalized, { train: { adapter: {} } }), []);
   t.same(refused({ max_tokens: 128 }), ['/train/objective/max_tokens out_of_range']);
   t.same(refused({ prompts_per_step: 200 }), ['/train/objective/prompts_per_step out_of_range']);
   t.same(

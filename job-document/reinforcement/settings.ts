@@ -1,4 +1,5 @@
 import type { FieldError, Grader, JobSpec, PassLoss, ResolvedJobSpec } from '../../contracts/index.js';
+import { baseFault } from '../common/base-fault.js';
 import { MAX_SAMPLED_TOKENS, MAX_SAMPLES } from '../common/call-limits.js';
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
@@ -29,7 +30,7 @@ export function resolveReinforcement(given: Given, sequenceLength: number): Rein
 export function checkReinforcement(
   given: Given,
   { prompts_per_step, group_size, max_tokens, loss }: Reinforcement,
-  { sequence_length }: Pick<ResolvedJobSpec['train'], 'sequence_length'>,
+  { sequence_length, adapter }: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'adapter'>,
 ): FieldError[] {
   const fields = new Set([...fieldsOfType('ObjectiveSpec', 'grpo'), ...WITHOUT_DEFAULT]);
   const ofLoss = fieldsOfType('PolicyLoss', loss.type);
@@ -39,6 +40,8 @@ export function checkReinforcement(
   ];
   if (given.grader === undefined)
     errors.push(fieldError(`${AT}/grader`, 'missing_field', 'the objective grpo needs a grader'));
+  const fault = (loss.beta ?? 0) > 0 ? baseFault(adapter) : null;
+  if (fault !== null) errors.push(fieldError(`${AT}/loss/beta`, fault.code, fault.message, '0'));
   if (max_tokens >= sequence_length) {
     const message = `a prompt and its sample have at most train.sequence_length ${sequence_length} tokens, so max_tokens ${max_tokens} leaves no room for a prompt`;
     errors.push(fieldError(`${AT}/max_tokens`, 'out_of_range', message, String(sequence_length - 1)));

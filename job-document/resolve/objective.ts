@@ -1,4 +1,5 @@
-import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { baseFault } from '../common/base-fault.js';
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import { type Preferences, preferencesOf, reinforcementOf, type Unit, unitOf } from '../objective.js';
@@ -29,22 +30,6 @@ export function resolveObjective(
   return { objective: filledByType<Preferences>('ObjectiveSpec', { ...reference, ...given, type }) };
 }
 
-/** Returns why the job has no base model to compare with; null if it has one. */
-function baseFault(adapter: ResolvedTrain['adapter']): { code: FieldErrorCode; message: string } | null {
-  if (adapter === undefined)
-    return {
-      code: 'adapter_missing',
-      message:
-        'base is the model without its adapter, and the job has none: set train.adapter, or write initial',
-    };
-  if (adapter.modules_to_save.length === 0) return null;
-  const modules = adapter.modules_to_save.join(', ');
-  return {
-    code: 'reference_not_kept',
-    message: `the job also trains ${modules} (train.adapter.modules_to_save), so the model without its adapter is not the base: write initial`,
-  };
-}
-
 /** @param document the document as given, to find fields without effect */
 export function checkObjective(
   { train: { objective: given } = {}, data: { packing, chat } }: Pick<JobSpec, 'train' | 'data'>,
@@ -58,7 +43,8 @@ export function checkObjective(
   const preferences = preferencesOf(train);
   if (preferences === null) return errors;
   const fault = preferences.reference === 'base' ? baseFault(train.adapter) : null;
-  if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));
+  if (fault !== null)
+    errors.push(fieldError(`${AT}/reference`, fault.code, `${fault.message}, or write initial`, 'initial'));
   if (type === 'kto' && train.micro_batch_size < MIN_MICRO_BATCH_OF_KTO) {
     const message =
       'kto estimates its reference point over the sequences of a micro-batch, so it needs at least 2';

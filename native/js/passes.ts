@@ -7,7 +7,7 @@ export interface PassRows {
   tokens: Int32Array;
   /** The token that each position predicts; -100: none. */
   targets: Int32Array;
-  /** Factors of `cross_entropy`; absent: 1. */
+  /** Factors of `cross_entropy`, and of a penalty; absent: 1. */
   weights?: Float32Array;
   /** Log-probabilities of the targets under the model that drew them (`dpo`: under the reference). */
   log_probs?: Float32Array;
@@ -20,8 +20,8 @@ export interface PassRows {
  */
 export type PassLoss =
   | { type: 'cross_entropy' }
-  | { type: 'importance_sampling' }
-  | { type: 'ppo' | 'cispo'; clip_low: number; clip_high: number }
+  | { type: 'importance_sampling'; beta: number }
+  | { type: 'ppo' | 'cispo'; clip_low: number; clip_high: number; beta: number }
   | { type: 'dpo'; beta: number };
 
 /** Result of a pass, the same bits on every rank and for every number of ranks. */
@@ -31,8 +31,8 @@ export interface PassResult {
   /** Of the targets, as the tokens lie in the rows; NaN where a position has none. */
   log_probs: Float32Array;
   /**
-   * Policy losses: `ratio_mean`, and with clipping `clipped_share`, over targets. `dpo`: `accuracy`, `margin`,
-   * `reward_chosen`, `reward_rejected`, over pairs.
+   * Policy losses: `ratio_mean`, with clipping `clipped_share`, and with a penalty `kl`, over targets. `dpo`:
+   * `accuracy`, `margin`, `reward_chosen`, `reward_rejected`, over pairs.
    */
   metrics: Record<string, number>;
 }

@@ -11,7 +11,7 @@ const UPDATE: OptimStep = {
   weight_decay: 0.1,
   gradient_clipping: 1,
 };
-const PPO: PassLoss = { type: 'ppo', clip_low: 0.2, clip_high: 0.28 };
+const PPO: PassLoss = { type: 'ppo', clip_low: 0.2, clip_high: 0.28, beta: 0 };
 
 /** Rows of several lengths; the first token of each has no target. */
 function rows(count: number): PassRows {

@@ -54,8 +54,7 @@ void validate_preference(const TrainerConfig& config) {
   validate(objective);
   require(objective.has_reference() == (reference != ReferenceKind::kNone), "invalid_argument",
           "ORPO and SimPO have no reference, the other objectives have one");
-  const auto& adapter = config.model.adapter;
-  require(reference != ReferenceKind::kBase || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
+  require(reference != ReferenceKind::kBase || config.model.has_base(), "invalid_argument",
           "the reference 'base' is the model without its adapter, which must not have modules_to_save; use 'initial'");
 }
 

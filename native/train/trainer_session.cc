@@ -8,9 +8,10 @@
 namespace zerofleet {
 
 void Trainer::make_passes() {
-  passes_ = std::make_unique<PassRunner>(PassRunner::Parts{model_, optimizer_, *communicator_},
-                                         PassLimits{config_.batch.global_batch_size, config_.leaf_sequences(),
-                                                    config_.batch.sequence_length, config_.model.vocab_size});
+  passes_ = std::make_unique<PassRunner>(
+      PassRunner::Parts{model_, optimizer_, *communicator_},
+      PassLimits{config_.batch.global_batch_size, config_.leaf_sequences(), config_.batch.sequence_length,
+                 config_.model.vocab_size, config_.model.has_base()});
 }
 
 PassRunner& Trainer::passes() {

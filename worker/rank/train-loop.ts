@@ -168,6 +168,7 @@ function steppedMessage(
     loss,
     aux_loss,
     preference,
+    passes: {},
     grad_norm,
     lr,
     trust_ratios,

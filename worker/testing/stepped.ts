@@ -20,6 +20,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     loss: 2,
     aux_loss: null,
     preference: null,
+    passes: {},
     grad_norm: 1,
     lr: 0.1,
     trust_ratios: [],

@@ -226,7 +226,7 @@ t.test('calls of a session', async (t) => {
     t.same(await fieldsOf(id, pass([{ tokens: long, targets: long }])), ['/rows/0/tokens wrong_length']);
     t.same(await fieldsOf(id, pass(Array(5).fill(ROW))), ['/rows wrong_length']);
     t.same(await fieldsOf(id, pass([ROW], { type: 'ppo', beta: 1 })), [
-      '/loss/beta field_without_effect',
+      '/loss/beta adapter_missing',
       '/rows/0/log_probs missing_field',
       '/rows/0/advantages missing_field',
     ]);
@@ -235,6 +235,9 @@ t.test('calls of a session', async (t) => {
     ]);
     const reference = { ...ROW, log_probs: [0, 0, 0] };
     t.same(await fieldsOf(id, pass([reference], { type: 'dpo' })), ['/rows wrong_length']);
+    t.same(await fieldsOf(id, pass([reference, reference], { type: 'dpo', beta: 0 })), [
+      '/loss/beta out_of_range',
+    ]);
     const sample = { type: 'sample', prompts: [[1, 2]], max_tokens: 14 };
     t.same(await fieldsOf(id, { ...sample, max_tokens: 15, prompts: [[1, 300]] }), [
       '/prompts/0 wrong_length',

@@ -1402,6 +1402,10 @@ class PolicyLoss(_PolicyLossRequired, total=False):
     """`ppo`, `cispo`: distance of the lower bound of the ratio from 1; 0.2 by default."""
     clip_high: float
     """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
+    beta: float
+    """Factor of the penalty r · (exp(d) − d − 1) with d = log b − log p, as in TRL. It estimates
+    the KL divergence from the base b, which is the model without its adapter. It needs an `adapter`
+    without `modules_to_save`. 0 by default: no penalty."""
 
 
 class _ObjectiveSpecRequired(TypedDict):
@@ -3089,7 +3093,8 @@ class JobMetric(_JobMetricRequired, total=False):
     `tokens` and `score/` with the name of a grader are means. `reward_std` is the standard
     deviation of the rewards. `entropy` is the mean of −log p over the tokens. Shares:
     `truncated_share` of the samples, `failed_share` of those for which a grader failed, and
-    `equal_groups` of the groups whose rewards are equal, which teach nothing."""
+    `equal_groups` of the groups whose rewards are equal, which teach nothing. `ratio_mean`,
+    `clipped_share` and `kl` are those of the passes of the step (`PassResult`)."""
     trust_ratios: List[TrustRatios]
     """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
     per group of parameters with the same learning rate and weight decay. For experts that are
@@ -3259,7 +3264,10 @@ class PassLoss(_PassLossRequired, total=False):
     clip_high: float
     """`ppo`, `cispo`: distance of the upper bound of the ratio from 1; 0.2 by default."""
     beta: float
-    """`dpo`: factor of the rewards; 0.1 by default."""
+    """`dpo`: factor of the rewards, above 0; 0.1 by default. `importance_sampling`, `ppo`, `cispo`:
+    factor of a penalty of the KL divergence from the base, the model without its adapter; 0 by
+    default. With d_t = log b_t − log p_t the loss has the additional sum Σ `beta` · w_t · r_t ·
+    (exp(d_t) − d_t − 1)."""
 
 
 class _RowRequired(TypedDict):
@@ -3273,7 +3281,7 @@ class Row(_RowRequired, total=False):
     """One sequence, at most `train.sequence_length` tokens. All lists have the same length.
     `targets` are the tokens to predict: usually `tokens` shifted by one."""
     weights: RowNumbers
-    """Weight of each target, of `cross_entropy`; 1 by default."""
+    """Weight of each target, of `cross_entropy` and of a penalty; 1 by default."""
     log_probs: RowNumbers
     """Log-probability of each target under the sampling or reference model."""
     advantages: RowNumbers
@@ -3500,8 +3508,8 @@ class PassResult(TypedDict):
     finite value."""
     metrics: Dict[str, Optional[float]]
     """Means of the loss's own quantities; null for a mean that is not finite.
-    `importance_sampling`, `ppo`, `cispo`: `ratio_mean`, and with a clip `clipped_share`. `dpo`:
-    `accuracy`, `margin`, `reward_chosen`, `reward_rejected`."""
+    `importance_sampling`, `ppo`, `cispo`: `ratio_mean`, with a clip `clipped_share`, and with a
+    penalty `kl`. `dpo`: `accuracy`, `margin`, `reward_chosen`, `reward_rejected`."""
 
 
 class OptimStepResult(TypedDict):

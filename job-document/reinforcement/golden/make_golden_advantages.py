@@ -1,7 +1,7 @@
 """Advantages and losses of TRL (1.13): run with torch, transformers and trl; writes advantages.json beside itself.
 
-A GRPOTrainer takes one step on a tiny model with given rewards, for each `scale_rewards` and `loss_type`. The advantages
-are those of its buffer; the losses are those of its `_compute_loss` with given log-probabilities.
+A GRPOTrainer takes one step on a tiny model with given rewards, for each `scale_rewards`, `loss_type` and `beta`. The
+advantages are those of its buffer; the losses are those of its `_compute_loss` with given log-probabilities.
 """
 
 import json
@@ -46,17 +46,20 @@ class Recorder(GRPOTrainer):
         mask = torch.tensor([[int(i < length) for i in range(MAX_TOKENS)] for length in LENGTHS])
         now = -3 * torch.rand(mask.shape, generator=generator, dtype=torch.float64)
         drawn = now + 0.5 * torch.randn(mask.shape, generator=generator, dtype=torch.float64)
+        base = now + 0.5 * torch.randn(mask.shape, generator=generator, dtype=torch.float64)
         # The buffer is shuffled; given samples stand in their order.
         given = {**inputs, "completion_ids": torch.ones_like(mask), "completion_mask": mask,
                  "advantages": torch.tensor(self.found["advantages"], dtype=torch.float64),
-                 "old_per_token_logps": drawn, "num_items_in_batch": mask.sum()}
+                 "old_per_token_logps": drawn, "ref_per_token_logps": base, "num_items_in_batch": mask.sum()}
         self._get_per_token_logps_and_entropies = lambda *_, **__: (now, torch.zeros_like(now), None)
+        self.beta = self.beta_of_loss
         loss = super()._compute_loss(model, given)
-        self.found |= {"log_probs": now.tolist(), "drawn": drawn.tolist(), "loss": loss.item()}
+        self.found |= {"log_probs": now.tolist(), "drawn": drawn.tolist(), "base": base.tolist(),
+                       "loss": loss.item()}
         return sum(parameter.sum() for parameter in model.parameters()) * 0
 
 
-def case(scale_rewards, loss_type):
+def case(scale_rewards, loss_type, beta):
     with tempfile.TemporaryDirectory() as folder:
         settings = GRPOConfig(output_dir=folder, num_generations=GROUP, max_completion_length=MAX_TOKENS,
                               per_device_train_batch_size=len(REWARDS), max_steps=1, scale_rewards=scale_rewards,
@@ -65,14 +68,16 @@ def case(scale_rewards, loss_type):
         data = Dataset.from_list([{"prompt": text} for text in ("1=", "2=", "3=")])
         trainer = Recorder(model=model(), args=settings, train_dataset=data, processing_class=tokenizer(),
                            reward_funcs=lambda prompts, completions, **_: REWARDS)
+        trainer.beta_of_loss = beta  # a trainer with a penalty loads its reference from a model's repository
         trainer.train()
-    return {"scale_rewards": scale_rewards, "loss_type": loss_type, **trainer.found}
+    return {"scale_rewards": scale_rewards, "loss_type": loss_type, "beta": beta, **trainer.found}
 
 
 def main():
-    pairs = [("group", "dapo"), ("batch", "grpo"), ("none", "dr_grpo")]
+    settings = [(*pair, beta) for beta in (0.0, 0.04)
+                for pair in (("group", "dapo"), ("batch", "grpo"), ("none", "dr_grpo"))]
     golden = {"group_size": GROUP, "max_tokens": MAX_TOKENS, "rewards": REWARDS, "lengths": LENGTHS,
-              "clip": 0.2, "cases": [case(*pair) for pair in pairs]}
+              "clip": 0.2, "cases": [case(*each) for each in settings]}
     path = pathlib.Path(__file__).parent / "advantages.json"
     path.write_text(json.dumps(golden, indent=1) + "\n")
 

@@ -144,6 +144,8 @@ struct ModelConfig {
   std::int64_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   std::int64_t rope_of(std::size_t layer) const { return layer_rope.empty() ? 1 : layer_rope[layer]; }
   bool has_local_rope() const { return std::ranges::find(layer_rope, 2) != layer_rope.end(); }
+  /// The model without its adapter is that at the start of the training.
+  bool has_base() const { return adapter && adapter->modules_to_save.empty(); }
   /// 0 where layer_windows is empty.
   std::int64_t window(std::size_t layer) const { return layer_windows.empty() ? 0 : layer_windows[layer]; }
 };

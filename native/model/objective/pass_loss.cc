@@ -15,6 +15,7 @@ struct Term {
   double loss = 0, derivative = 0;
   double ratio = 0;
   bool is_clipped = false;
+  double kl = 0;
 };
 
 Term policy_term(const PassLoss& loss, double log_prob, double drawn_log_prob, double advantage) {
@@ -26,13 +27,20 @@ Term policy_term(const PassLoss& loss, double log_prob, double drawn_log_prob, d
   return {-gain, -gain, ratio};  // also where it is not a number
 }
 
+void add_penalty(Term& term, double factor, double log_prob, double base_log_prob) {
+  const double difference = base_log_prob - log_prob;
+  term.kl = term.ratio * (portable::exp(difference) - difference - 1);
+  term.loss += factor * term.kl;
+  term.derivative -= factor * term.ratio * difference;
+}
+
 Term term_of(const PassLoss& loss, double log_prob, const PassLeaf& leaf, std::size_t at) {
-  if (loss.kind != PassLossKind::kCrossEntropy) {
-    return policy_term(loss, log_prob, static_cast<double>(leaf.log_probs[at]),
-                       static_cast<double>(leaf.advantages[at]));
-  }
   const double weight = leaf.weights.empty() ? 1 : static_cast<double>(leaf.weights[at]);
-  return {-weight * log_prob, -weight};
+  if (loss.kind == PassLossKind::kCrossEntropy) return {-weight * log_prob, -weight};
+  Term term =
+      policy_term(loss, log_prob, static_cast<double>(leaf.log_probs[at]), static_cast<double>(leaf.advantages[at]));
+  if (loss.has_penalty()) add_penalty(term, loss.beta * weight, log_prob, static_cast<double>(leaf.base_log_probs[at]));
+  return term;
 }
 
 /// Calls visit(at, row) for the position of each target.
@@ -54,7 +62,7 @@ PassLossResult pairs_loss(const PassLoss& loss, std::span<const float> log_probs
     reference[row] += static_cast<double>(leaf.log_probs[at]);
   });
   const ObjectiveResult pairs = evaluate({ObjectiveKind::kDpo, loss.beta}, scores, {reference});
-  PassLossResult result{{pairs.sums.loss, 0, 0, 0, pairs.sums}, std::vector<double>(leaf.targets.size())};
+  PassLossResult result{{.loss = pairs.sums.loss, .pairs = pairs.sums}, std::vector<double>(leaf.targets.size())};
   each_target(leaf, [&](std::size_t at, std::size_t row) {
     result.derivatives[at] = pairs.factors[row];
     ++result.sums.num_targets;
@@ -69,8 +77,8 @@ bool is_at_least_zero(double value) { return std::isfinite(value) && value >= 0;
 void validate(const PassLoss& loss) {
   require(!loss.has_clipping() || (is_at_least_zero(loss.clip_low) && is_at_least_zero(loss.clip_high)),
           "invalid_argument", "loss: clip_low and clip_high are at least 0");
-  require(!loss.has_pairs() || (is_at_least_zero(loss.beta) && loss.beta > 0), "invalid_argument",
-          "loss: beta is a number above 0");
+  require(!loss.has_pairs() || loss.beta > 0, "invalid_argument", "loss: beta is a number above 0");
+  require(is_at_least_zero(loss.beta), "invalid_argument", "loss: beta is at least 0");
 }
 
 PassSums& PassSums::operator+=(const PassSums& other) {
@@ -78,6 +86,7 @@ PassSums& PassSums::operator+=(const PassSums& other) {
   num_targets += other.num_targets;
   ratio += other.ratio;
   num_clipped += other.num_clipped;
+  kl += other.kl;
   pairs += other.pairs;
   return *this;
 }
@@ -91,6 +100,7 @@ PassLossResult evaluate(const PassLoss& loss, std::span<const float> log_probs, 
     ++result.sums.num_targets;
     result.sums.ratio += term.ratio;
     result.sums.num_clipped += term.is_clipped ? 1 : 0;
+    result.sums.kl += term.kl;
     result.derivatives[at] = term.derivative;
   });
   return result;

@@ -17,12 +17,16 @@ namespace zerofleet {
 // - PPO (Schulman 2017; in TRL the loss of GRPO): −min(r A, clip(r) A)
 // - CISPO (MiniMax-M1 2025): −clip(r) A ln p, where clip(r) is a constant for the gradient
 // - DPO: that of objective.h over the rows 2i (chosen) and 2i + 1 (rejected), with ln q of the reference
+//
+// The three losses with a ratio may have a penalty of the distance from the base: β w r k3, where b is the probability
+// under the base and k3 = b / p − ln(b / p) − 1 estimates the KL divergence (Schulman 2020). With the factor r its
+// gradient has no bias (DeepSeek-V3.2 2025; in TRL the penalty of GRPO).
 enum class PassLossKind : std::uint8_t { kCrossEntropy, kImportanceSampling, kPpo, kCispo, kDpo };
 
 struct PassLoss {
   PassLossKind kind = PassLossKind::kCrossEntropy;
   double clip_low = 0, clip_high = 0;  // PPO and CISPO
-  double beta = 0;                     // DPO
+  double beta = 0;                     // DPO; of the others the factor of the penalty, 0: none
 
   template <class Fields>
   void fields(Fields& field) {
@@ -40,7 +44,8 @@ struct PassLoss {
   bool has_pairs() const { return kind == PassLossKind::kDpo; }
   bool has_clipping() const { return kind == PassLossKind::kPpo || kind == PassLossKind::kCispo; }
   bool has_ratio() const { return has_clipping() || kind == PassLossKind::kImportanceSampling; }
-  bool reads_weights() const { return kind == PassLossKind::kCrossEntropy; }
+  bool has_penalty() const { return has_ratio() && beta != 0; }
+  bool reads_weights() const { return kind == PassLossKind::kCrossEntropy || has_penalty(); }
   bool reads_log_probs() const { return kind != PassLossKind::kCrossEntropy; }
   bool reads_advantages() const { return has_ratio(); }
 };
@@ -56,6 +61,7 @@ struct PassLeaf {
   std::span<const float> weights = {};    // empty: 1
   std::span<const float> log_probs = {};  // ln q
   std::span<const float> advantages = {};
+  std::span<const float> base_log_probs = {};  // ln b, for a penalty
 };
 
 struct PassSums {
@@ -63,6 +69,7 @@ struct PassSums {
   std::int64_t num_targets = 0;
   double ratio = 0;              // of targets
   std::int64_t num_clipped = 0;  // targets that clipping changes: in PPO those without a gradient
+  double kl = 0;                 // r k3 of targets
   ObjectiveSums pairs;
 
   PassSums& operator+=(const PassSums& other);

@@ -222,6 +222,8 @@ LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const Lea
 }
 
 void Transformer::State::forward(const LeafInput& leaf, Adapters adapters) {
+  require(adapters == Adapters::kOn || model.config.has_base(), "invalid_argument",
+          "a model without adapters, or with modules_to_save, does not hold the base beside what it trains");
   const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
   run_layers(pass_of(needed, nullptr), tokens_upload.upload(model.ctx, needed.input().tokens), adapters);
@@ -259,18 +261,14 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   return result;
 }
 
-std::vector<float> Transformer::log_probs(const LeafInput& leaf) {
-  state_->forward(leaf, Adapters::kOn);
+std::vector<float> Transformer::log_probs(const LeafInput& leaf, Adapters adapters) {
+  state_->forward(leaf, adapters);
   return state_->head.log_probs();
 }
 
 std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters adapters) {
-  State& s = *state_;
-  const std::optional<AdapterConfig>& adapter = s.model.config.adapter;
-  require(adapters == Adapters::kOn || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
-          "a model without adapters, or with modules_to_save, does not hold the base beside what it trains");
-  s.forward(leaf, adapters);
-  return s.head.scores();
+  state_->forward(leaf, adapters);
+  return state_->head.scores();
 }
 
 SharedOperands Transformer::operands() const {

@@ -108,13 +108,12 @@ class Transformer {
 
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
-  /// Log-probabilities of the targets, (B, T), without dropout; 0 where there is none.
-  std::vector<float> log_probs(const LeafInput& leaf);
 
   enum class Adapters : std::uint8_t { kOn, kOff };
-  /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those of the
-  /// base; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the
-  /// base, too.
+  /// Log-probabilities of the targets, (B, T), without dropout; 0 where there is none. With the adapters off they are
+  /// those of the base; throws Error{"invalid_argument"} unless the configuration has one (ModelConfig::has_base()).
+  std::vector<float> log_probs(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
+  /// The sums over the targets of each sequence.
   std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
 
   /// For a Decoder of the same parameters, after params_changed(). Copies of weights that the decoder makes stay until

@@ -6,7 +6,7 @@ float64.
 
 `passes` has a small Qwen3, rows of tokens with weights, advantages and the log-probabilities of another model, and for
 each loss its value, its metrics and the gradients. PPO, CISPO and DPO are those of TRL's GRPOTrainer and DPOTrainer,
-whose means over tokens or pairs are turned into sums. TRL's CISPO clips ratios from above only; `cispo_two_sided`,
+whose means over tokens or pairs are turned into sums; `ppo_kl` has the penalty of `beta` > 0, with weights of 1. TRL's CISPO clips ratios from above only; `cispo_two_sided`,
 importance sampling and cross entropy are written down from native/model/objective/pass_loss.h.
 """
 
@@ -52,16 +52,18 @@ def trainer(**settings):
                                  _metrics=collections.defaultdict(lambda: collections.defaultdict(list)), **settings)
 
 
-def grpo(model, loss_type, tokens, mask, log_probs, drawn, advantages, low, high):
+def grpo(model, loss_type, tokens, mask, log_probs, drawn, advantages, low, high, base=None):
     """The sum over targets, and the metrics."""
-    stub = trainer(model=model, loss_type=loss_type, epsilon_low=low, epsilon_high=high, beta=0.0,
+    args = types.SimpleNamespace(delta=None, steps_per_generation=1, use_bias_correction_kl=True)
+    beta = 0.0 if base is None else BETA
+    stub = trainer(model=model, loss_type=loss_type, epsilon_low=low, epsilon_high=high, beta=beta, args=args,
                    top_entropy_quantile=1.0, off_policy_mask_threshold=None, importance_sampling_level="token",
                    use_vllm=False, current_gradient_accumulation_steps=1, max_completion_length=1 / len(tokens),
-                   _entropy_bonus_enabled=False, args=types.SimpleNamespace(delta=None, steps_per_generation=1),
+                   _entropy_bonus_enabled=False,
                    _get_per_token_logps_and_entropies=lambda *_, **__: (log_probs, torch.zeros_like(log_probs), None))
     inputs = {"prompt_ids": tokens[:, :0], "prompt_mask": mask[:, :0], "completion_ids": tokens[:, 1:],
               "completion_mask": mask, "advantages": advantages, "old_per_token_logps": drawn,
-              "num_items_in_batch": torch.tensor(1.0)}
+              "num_items_in_batch": torch.tensor(1.0), "ref_per_token_logps": base}
     loss = GRPOTrainer._compute_loss(stub, model, inputs)
     metrics = next(iter(stub._metrics.values()))
     return loss, {key: values[-1] for key, values in metrics.items()}
@@ -90,7 +92,7 @@ def write_loss(golden, model, name, loss, numbers):
         golden.tensor(f"grad.{name}.{key}", parameter.grad.float().numpy().copy())
 
 
-def write_losses(golden, model, tokens, targets, weights, drawn, advantages):
+def write_losses(golden, model, tokens, targets, weights, drawn, advantages, base):
     mask = (targets != IGNORED).long()
 
     def computed():
@@ -110,6 +112,10 @@ def write_losses(golden, model, tokens, targets, weights, drawn, advantages):
     loss, metrics = grpo(model, "dr_grpo", tokens, mask, log_probs, drawn, advantages, CLIP_LOW, CLIP_HIGH)
     write_loss(golden, model, "ppo", loss, {"clip_low": CLIP_LOW, "clip_high": CLIP_HIGH, "ratio_mean": mean,
                                             "clipped_share": metrics["clip_ratio/region_mean"]})
+    log_probs, _ = computed()
+    loss, metrics = grpo(model, "dr_grpo", tokens, mask, log_probs, drawn, advantages, CLIP_LOW, CLIP_HIGH, base)
+    write_loss(golden, model, "ppo_kl", loss, {"beta": BETA, "ratio_mean": mean, "kl": metrics["kl"],
+                                               "clipped_share": metrics["clip_ratio/region_mean"]})
     log_probs, ratio = computed()
     loss, _ = grpo(model, "cispo", tokens, mask, log_probs, drawn, advantages, 0.0, 1 + CLIP_HIGH)
     write_loss(golden, model, "cispo", loss, {"clip_low": 1.0, "clip_high": CLIP_HIGH, "ratio_mean": mean,
@@ -139,14 +145,16 @@ def main():
         log_probs = log_probs_of(model, tokens, targets)
     weights, advantages = torch.rand_like(log_probs).float().double(), torch.randn_like(log_probs).float().double()
     drawn = (log_probs + 0.4 * torch.randn_like(log_probs)).float().double()
+    base = (log_probs + 0.4 * torch.randn_like(log_probs)).float().double()
     golden.number("batch", len(LENGTHS))
     golden.number("length", LENGTH)
     golden.tensor("lengths", np.array(LENGTHS, dtype=np.int32))
     for key, values in {"tokens": tokens[:, :-1], "targets": targets}.items():
         golden.tensor(key, values.numpy().astype(np.int32))
-    for key, values in {"weights": weights, "advantages": advantages, "log_probs": drawn}.items():
+    for key, values in {"weights": weights, "advantages": advantages, "log_probs": drawn,
+                        "base_log_probs": base}.items():
         golden.tensor(key, values.float().numpy())
-    write_losses(golden, model, tokens, targets, weights, drawn, advantages)
+    write_losses(golden, model, tokens, targets, weights, drawn, advantages, base)
     golden.write()
 
 

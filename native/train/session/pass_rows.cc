@@ -61,6 +61,8 @@ void check_pairs(const PassRows& rows, const PassLimits& limits) {
 
 void check(const PassRows& rows, const PassLoss& loss, const PassLimits& limits) {
   validate(loss);
+  require(!loss.has_penalty() || limits.has_base, "invalid_argument",
+          "beta compares with the base, the model without its adapter: it needs an adapter without modules_to_save");
   check_sizes(rows, limits);
   check_tokens(rows, limits.vocab_size);
   check_values("weights", rows.weights, rows, loss.reads_weights(), false);

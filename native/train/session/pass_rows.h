@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "model/common/leaf_input.h"
@@ -26,6 +27,7 @@ struct PassLimits {
   std::int64_t leaf_rows = 0;        // B
   std::int64_t sequence_length = 0;  // T
   std::int64_t vocab_size = 0;
+  bool has_base = false;  // beside what is trained
 };
 
 /// Throws Error{"invalid_argument"} or Error{"token_out_of_vocab"} for rows that do not fit the loss or the shape, on
@@ -47,7 +49,9 @@ class PassLeaves {
   void load(std::int64_t leaf);
   /// The loaded leaf.
   LeafInput input() const { return {tokens_, targets_, {}, {}, lengths_}; }
-  PassLeaf contents() const { return {length_, targets_, weights_, log_probs_, advantages_}; }
+  PassLeaf contents(std::span<const float> base_log_probs) const {
+    return {length_, targets_, weights_, log_probs_, advantages_, base_log_probs};
+  }
 
   /// Calls visit(row, i, index) for each token of a leaf: the i-th of a row of the leaf, and its index in the arrays of
   /// the rows.

@@ -17,6 +17,7 @@ std::vector<std::pair<std::string, double>> metrics_of(const PassLoss& loss, con
   if (loss.has_ratio()) metrics.emplace_back("ratio_mean", share(sums.ratio, sums.num_targets));
   if (loss.has_clipping())
     metrics.emplace_back("clipped_share", share(static_cast<double>(sums.num_clipped), sums.num_targets));
+  if (loss.has_penalty()) metrics.emplace_back("kl", share(sums.kl, sums.num_targets));
   if (!loss.has_pairs()) return metrics;
   const ObjectiveSums& pairs = sums.pairs;
   metrics.emplace_back("accuracy", pairs.accuracy());
@@ -81,18 +82,27 @@ PassResult PassRunner::run(const PassLoss& loss, const PassRows& rows, Gradients
   return {all.loss, all.num_targets, of_rows(log_probs), metrics_of(loss, all)};
 }
 
+std::vector<float> PassRunner::base_log_probs(const PassLoss& loss, const PassLeaves& leaves) {
+  if (!loss.has_penalty()) return {};
+  std::vector<float> log_probs = parts_.model.log_probs(leaves.input(), Transformer::Adapters::kOff);
+  totals_.seconds.forward += parts_.model.forward_seconds();
+  return log_probs;
+}
+
 std::vector<float> PassRunner::forward_leaf(const PassLoss& loss, const PassLeaves& leaves, PassSums& sums) {
+  const std::vector<float> base = base_log_probs(loss, leaves);
   std::vector<float> log_probs = parts_.model.log_probs(leaves.input());
-  sums = evaluate(loss, log_probs, leaves.contents()).sums;
+  sums = evaluate(loss, log_probs, leaves.contents(base)).sums;
   return log_probs;
 }
 
 std::vector<float> PassRunner::backward_leaf(std::int64_t leaf, const PassLoss& loss, const PassLeaves& leaves,
                                              PassSums& sums) {
+  const std::vector<float> base = base_log_probs(loss, leaves);
   std::vector<float> log_probs;
   const TargetObjective objective = [&](std::span<const float> computed) {
     log_probs.assign(computed.begin(), computed.end());
-    PassLossResult result = evaluate(loss, computed, leaves.contents());
+    PassLossResult result = evaluate(loss, computed, leaves.contents(base));
     sums = result.sums;
     return std::move(result.derivatives);
   };

@@ -54,6 +54,8 @@ class PassRunner {
  private:
   enum class Gradients : std::uint8_t { kNone, kAdded };
   PassResult run(const PassLoss& loss, const PassRows& rows, Gradients gradients);
+  /// Of the loaded leaf; empty for a loss without a penalty.
+  std::vector<float> base_log_probs(const PassLoss& loss, const PassLeaves& leaves);
   std::vector<float> forward_leaf(const PassLoss& loss, const PassLeaves& leaves, PassSums& sums);
   std::vector<float> backward_leaf(std::int64_t leaf, const PassLoss& loss, const PassLeaves& leaves, PassSums& sums);
 

@@ -70,7 +70,7 @@ export class ProgressReporter {
       loss,
       ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
       ...(message.preference && { preference: finiteMeans(message.preference) }),
-      ...(reinforcement && { reinforcement }),
+      ...(reinforcement && { reinforcement: { ...reinforcement, ...finiteOf(message.passes) } }),
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
@@ -151,6 +151,11 @@ function afterEvaluations(before: Evaluations, { step, evaluations }: SteppedMes
     ];
   });
   return after.length === 0 ? before : { ...before, ...Object.fromEntries(after) };
+}
+
+/** Leaves NaN and infinity out, which JSON does not have. */
+function finiteOf(values: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => Number.isFinite(value)));
 }
 
 function finiteMeans(means: PreferenceMetrics): PreferenceMetrics {

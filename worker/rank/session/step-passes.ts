@@ -7,12 +7,16 @@ export class StepPasses {
   tokens = 0;
   private loss = 0;
   private targets = 0;
+  /** Sums of the metrics over targets. */
+  private readonly sums = new Map<string, number>();
   /** Duration of the passes, and of the update. */
   seconds = 0;
 
-  add({ loss, num_targets }: PassResult, { tokens }: PassRows, seconds: number): void {
+  add({ loss, num_targets, metrics }: PassResult, { tokens }: PassRows, seconds: number): void {
     this.loss += loss;
     this.targets += num_targets;
+    for (const [name, mean] of Object.entries(metrics))
+      this.sums.set(name, (this.sums.get(name) ?? 0) + mean * num_targets);
     this.tokens += tokens.length;
     this.seconds += seconds;
   }
@@ -26,6 +30,7 @@ export class StepPasses {
       loss: this.loss / this.targets,
       aux_loss: result.aux_loss,
       preference: null,
+      passes: Object.fromEntries([...this.sums].map(([name, sum]) => [name, sum / this.targets])),
       grad_norm,
       lr,
       trust_ratios: [],

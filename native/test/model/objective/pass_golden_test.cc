@@ -30,6 +30,8 @@ std::vector<GoldenLoss> golden_losses(const GoldenFile& golden) {
           {"ppo", clipped(Kind::kPpo, "ppo")},
           {"cispo", clipped(Kind::kCispo, "cispo")},
           {"cispo_two_sided", clipped(Kind::kCispo, "cispo_two_sided")},
+          {"ppo_kl",
+           {Kind::kPpo, golden.number("ppo.clip_low"), golden.number("ppo.clip_high"), golden.number("ppo_kl.beta")}},
           {"dpo", {Kind::kDpo, 0, 0, golden.number("dpo.beta")}}};
 }
 
@@ -45,6 +47,7 @@ void check_sums(const GoldenFile& golden, const GoldenLoss& golden_loss, const P
     CHECK(sums.num_clipped > 0);
     CHECK(static_cast<double>(sums.num_clipped) / count == expected(".clipped_share"));
   }
+  if (loss.has_penalty()) CHECK(sums.kl / count == expected(".kl"));
   if (!loss.has_pairs()) return;
   const double num_pairs = static_cast<double>(sums.pairs.num_units);
   CHECK(sums.pairs.accuracy() == expected(".accuracy"));
@@ -59,10 +62,12 @@ void check_all(const GoldenFile& golden, const Context& ctx) {
   const std::vector<ParamSpec>& specs = golden_model.specs();
   const auto tokens = golden.integers("tokens"), targets = golden.integers("targets");
   const auto weights = golden.floats("weights"), drawn = golden.floats("log_probs"),
-             advantages = golden.floats("advantages"), expected = golden.floats("model_log_probs");
+             advantages = golden.floats("advantages"), expected = golden.floats("model_log_probs"),
+             base = golden.floats("base_log_probs");
   for (const GoldenLoss& each : golden_losses(golden)) {
     CAPTURE(each.name);
-    const PassLeaf leaf{golden.integer("length"), targets, weights, drawn, advantages};
+    const auto of_targets = each.loss.has_penalty() ? std::span<const float>{} : weights;
+    const PassLeaf leaf{golden.integer("length"), targets, of_targets, drawn, advantages, base};
     PassSums sums;
     std::vector<std::vector<float>> grads(specs.size());
     const GradCallback on_grad = [&](std::size_t param, std::span<const float> grad) {

@@ -16,19 +16,25 @@ namespace {
 // Two rows of three tokens; ratios below, within and above a clip of [0.8, 1.28], advantages of both signs.
 const std::vector<std::int32_t> kTargets{4, -100, 2, 0, 1, 3};
 const std::vector<float> kLogProbs{-1.5F, 7, -0.25F, -2, -3, -0.5F}, kDrawn{-1, 9, -0.3F, -2.5F, -2.25F, -1},
-    kAdvantages{0.5F, 9, -2, 1.5F, -0.75F, -1}, kWeights{0.5F, 9, 0, 2, 1, 0.25F};
+    kAdvantages{0.5F, 9, -2, 1.5F, -0.75F, -1}, kWeights{0.5F, 9, 0, 2, 1, 0.25F},
+    kBase{-1.25F, 9, -2, -2, -2.5F, -0.75F};
 
 PassLeaf leaf_of(const PassLoss& loss) {
   PassLeaf leaf{3, kTargets};
   if (loss.reads_weights()) leaf.weights = kWeights;
   if (loss.reads_log_probs()) leaf.log_probs = kDrawn;
   if (loss.reads_advantages()) leaf.advantages = kAdvantages;
+  if (loss.has_penalty()) leaf.base_log_probs = kBase;
   return leaf;
 }
 
 std::vector<PassLoss> differentiable_losses() {
   using Kind = PassLossKind;
-  return {{Kind::kCrossEntropy}, {Kind::kImportanceSampling}, {Kind::kPpo, 0.2, 0.28}, {Kind::kDpo, 0, 0, 0.3}};
+  return {{Kind::kCrossEntropy},
+          {Kind::kImportanceSampling},
+          {Kind::kPpo, 0.2, 0.28},
+          {Kind::kPpo, 0.2, 0.28, 0.3},
+          {Kind::kDpo, 0, 0, 0.3}};
 }
 
 }  // namespace
@@ -72,6 +78,27 @@ TEST_CASE("pass losses: cross entropy without weights is the usual one") {
   CHECK(result.derivatives == std::vector<double>{-1, 0, -1, -1, -1, -1});
 }
 
+TEST_CASE("pass losses: a penalty adds its weighted estimate of the divergence") {
+  const PassLoss without{PassLossKind::kCispo, 0.2, 0.28}, with{PassLossKind::kCispo, 0.2, 0.28, 0.5};
+  const PassLossResult before = evaluate(without, kLogProbs, leaf_of(without));
+  PassLeaf leaf = leaf_of(with);
+  const PassLossResult result = evaluate(with, kLogProbs, leaf);
+  double kl = 0, weighted = 0;
+  for (const std::size_t at : {0, 2, 3, 4, 5}) {
+    const auto difference = static_cast<double>(kBase[at] - kLogProbs[at]);
+    const double ratio = std::exp(static_cast<double>(kLogProbs[at] - kDrawn[at]));
+    const double estimate = ratio * (std::exp(difference) - difference - 1);
+    kl += estimate;
+    weighted += static_cast<double>(kWeights[at]) * estimate;
+    CHECK(result.derivatives[at] - before.derivatives[at] ==
+          doctest::Approx(-0.5 * static_cast<double>(kWeights[at]) * ratio * difference));
+  }
+  CHECK(result.sums.kl == doctest::Approx(kl));
+  CHECK(result.sums.loss == doctest::Approx(before.sums.loss + 0.5 * weighted));
+  leaf.weights = {};
+  CHECK(evaluate(with, kLogProbs, leaf).sums.loss == doctest::Approx(before.sums.loss + 0.5 * kl));
+}
+
 TEST_CASE("pass losses: what is not a number stays visible") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const PassLoss& loss : differentiable_losses()) {
@@ -85,8 +112,9 @@ TEST_CASE("pass losses: what is not a number stays visible") {
 
 TEST_CASE("pass losses: settings that cannot be are refused") {
   using Kind = PassLossKind;
-  for (const PassLoss& wrong : {PassLoss{Kind::kPpo, -0.1, 0.2}, PassLoss{Kind::kPpo, 0.2, NAN},
-                                PassLoss{Kind::kCispo, 0.2, -1}, PassLoss{Kind::kDpo}, PassLoss{Kind::kDpo, 0, 0, NAN}})
+  for (const PassLoss& wrong :
+       {PassLoss{Kind::kPpo, -0.1, 0.2}, PassLoss{Kind::kPpo, 0.2, NAN}, PassLoss{Kind::kCispo, 0.2, -1},
+        PassLoss{Kind::kPpo, 0.2, 0.2, -1}, PassLoss{Kind::kDpo}, PassLoss{Kind::kDpo, 0, 0, NAN}})
     CHECK(code_of([&] { validate(wrong); }) == "invalid_argument");
   for (const PassLoss& loss : differentiable_losses()) CHECK(code_of([&] { validate(loss); }) == "none");
 }

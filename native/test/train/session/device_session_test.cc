@@ -53,13 +53,21 @@ DEVICE_TEST_CASE("CUDA sessions: results and digests are equal on 1, 2 and 3 ran
   }
 }
 
-DEVICE_TEST_CASE("CUDA sessions: answers are equal on 1 and 2 ranks, with an adapter over a quantized base") {
+DEVICE_TEST_CASE(
+    "CUDA sessions: answers and penalties are equal on 1 and 2 ranks, with an adapter over a quantized base") {
   for (const Device device : cuda_devices_here()) {
     SessionJob job;
     job.config.device = device;
     job.config.model.num_hidden_layers = 1;
     job.add_adapter(QuantFormat::kNf4);
-    const auto script = [](Trainer& trainer, SessionRecord& record) { record.add(trainer.sample(short_requests())); };
+    const auto script = [](Trainer& trainer, SessionRecord& record) {
+      const PassRows rows = random_rows(1, 4, kPenalized);
+      record.add(trainer.passes().forward_backward(kPenalized, rows));
+      record.add(trainer.optim_step(1e-2, kUpdate));
+      record.add(trainer.passes().forward(kPenalized, rows));
+      record.add_digest(trainer);
+      record.add(trainer.sample(short_requests()));
+    };
     CHECK(job.run(2, 1, script) == job.run(1, 1, script));
   }
 }

@@ -14,6 +14,8 @@ inline constexpr UpdateSettings kUpdate{0.9, 0.95, 1e-8, 0.1, 1.0};
 
 /// A loss of each type.
 std::vector<PassLoss> pass_losses();
+/// A loss with a penalty, which needs an adapter.
+inline constexpr PassLoss kPenalized{PassLossKind::kPpo, 0.2, 0.28, 0.3};
 
 /// Random rows that fit the loss: of 1 to 17 tokens, three quarters of which have a target.
 PassRows random_rows(std::uint64_t seed, std::int64_t num_rows, const PassLoss& loss, std::int64_t vocab_size = 101);

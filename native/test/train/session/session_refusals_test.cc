@@ -35,6 +35,7 @@ TEST_CASE("session: a step without gradients, and calls that do not fit, are ref
     CHECK(code_with(ppo, [](PassRows& r) { r.advantages.pop_back(); }) == "invalid_argument");
     CHECK(code_with(ppo, [](PassRows& r) { r.weights = r.advantages; }) == "invalid_argument");
     CHECK(code_with(plain, [](PassRows&) {}) == "invalid_argument");
+    CHECK(code_with(kPenalized, [](PassRows&) {}) == "invalid_argument");
     CHECK(code_with({PassLossKind::kPpo, -1, 0}, [](PassRows&) {}) == "invalid_argument");
     CHECK(code_with({PassLossKind::kDpo, 0, 0, 0}, [](PassRows& r) { r.advantages.clear(); }) == "invalid_argument");
     CHECK(code_of([&] { trainer.passes().forward_backward(dpo, random_rows(2, 3, dpo)); }) == "invalid_argument");

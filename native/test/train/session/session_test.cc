@@ -67,6 +67,31 @@ TEST_CASE("session: the same with adapters, quantized bases and groups of lanes"
   int8.add_adapter(QuantFormat::kInt8);
   grouped.config.zero.lane_group = 2;
   for (SessionJob* job : {&adapted, &nf4, &int8, &grouped}) check_exact(*job, loss, {3, 10, 2}, {2, 3});
+  for (SessionJob* job : {&adapted, &nf4, &int8}) check_exact(*job, kPenalized, {3, 10, 2}, {2, 3});
+}
+
+TEST_CASE("session: the penalty compares with the model without its adapter, from which the training begins") {
+  SessionJob job;
+  job.add_adapter();
+  const PassRows rows = random_rows(1, 6, kPenalized);
+  const auto script = [&](Trainer& trainer, SessionRecord& record) {
+    const auto kl = [&] { return trainer.passes().forward(kPenalized, rows).metrics.at(2); };
+    CHECK(kl() == std::pair<std::string, double>{"kl", 0});
+    const std::vector<float> base = trainer.passes().forward_backward(kPenalized, rows).log_probs;
+    record.add(trainer.optim_step(1e-2, kUpdate));
+    const PassResult result = trainer.passes().forward(kPenalized, rows);
+    double sum = 0;
+    for (std::size_t at = 0; at < base.size(); ++at) {
+      if (rows.targets[at] < 0) continue;
+      const auto difference = static_cast<double>(base[at]) - static_cast<double>(result.log_probs[at]);
+      const double ratio =
+          std::exp(static_cast<double>(result.log_probs[at]) - static_cast<double>(rows.log_probs[at]));
+      sum += ratio * (std::exp(difference) - difference - 1);
+    }
+    CHECK(kl().second > 0);
+    CHECK(kl().second == doctest::Approx(sum / static_cast<double>(result.num_targets)));
+  };
+  job.run(1, 1, script);
 }
 
 TEST_CASE("session: a step over the rows of a training's step has the bits of that step") {
