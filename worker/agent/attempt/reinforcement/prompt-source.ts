@@ -1,15 +1,15 @@
 import { ZerofleetError } from '../../../../contracts/index.js';
 import { datasetKey } from '../../../../contracts/object-keys.js';
 import { readTokenizer } from '../../../../formats/encoding/tokenizer-store.js';
-import { type RolloutPlan, tokenizerModel } from '../../../../job-document/index.js';
+import { reinforcementOf, tokenizerModel } from '../../../../job-document/index.js';
 import { programPath } from '../../../../platform/process/programs.js';
 import { seedOf } from '../../../../platform/seeds.js';
 import { ThreadPool } from '../../../../platform/threads/thread-pool.js';
 import { KeyedPermutation } from '../../../tasks/data/keyed-choice.js';
 import { verifiedBytes } from '../../../tasks/data/verified-bytes.js';
 import { type AttemptContext, retryStorage } from '../context.js';
-import type { DrawnSample, LinePrompt, SampleText, TextSetup } from './sample-texts.js';
-import type { TextTasks } from './text-thread-main.js';
+import type { Content, Rewarded, Sampled, SampleInput } from './sampled-calls.js';
+import type { TextTasks, ThreadSetup } from './text-thread-main.js';
 
 /** Compute time of one task; the first one includes the initialization of a large tokenizer. */
 const TASK_MS = 60_000;
@@ -21,8 +21,8 @@ const CHECKED = 1000;
 const EPOCH = 1n << 32n;
 
 /**
- * Prompts of a job in their order, and texts of their samples. The dataset stays in memory. A thread reads it, because
- * a chat template or a regular expression of a tokenizer may never end.
+ * Prompts of a job in their order, and what is made of them and their samples. The dataset stays in memory. A thread
+ * reads it, because a chat template or a regular expression of a tokenizer may never end, and samples have megabytes.
  */
 export class PromptSource {
   private constructor(
@@ -71,15 +71,34 @@ export class PromptSource {
     }
   }
 
-  /** Returns the prompts of a rollout. Each epoch has an order of its own, which the seed determines. */
-  async promptsOf(rollout: number, { settings }: RolloutPlan): Promise<LinePrompt[]> {
-    const { prompts_per_step: length } = settings;
-    const indices = Array.from({ length }, (_, i) => this.indexAt(rollout * length + i));
-    return this.threads.run('prompts', indices);
+  /** Returns the prompts `[begin, end)` of the order. Each epoch has one of its own, which the seed determines. */
+  promptsAt(begin: number, end: number): number[] {
+    return Array.from({ length: end - begin }, (_, i) => this.indexAt(begin + i));
   }
 
-  samples(drawn: DrawnSample[]): Promise<SampleText[]> {
-    return this.threads.run('samples', drawn);
+  /** Returns the fields of prompts, for graders. */
+  items(prompts: readonly number[]): Promise<Record<string, unknown>[]> {
+    return this.threads.run('items', prompts);
+  }
+
+  sampleCall(input: SampleInput): Promise<Content> {
+    return this.threads.run('sampleCall', input);
+  }
+
+  texts(sampled: Sampled): Promise<string[]> {
+    return this.threads.run('texts', sampled);
+  }
+
+  record(input: Parameters<TextTasks['record']>[0]): Promise<Content> {
+    return this.threads.run('record', input);
+  }
+
+  metrics(sampled: Rewarded): Promise<Record<string, number>> {
+    return this.threads.run('metrics', sampled);
+  }
+
+  pass(input: Parameters<TextTasks['pass']>[0]): Promise<Content> {
+    return this.threads.run('pass', input);
   }
 
   /** Idempotent. */
@@ -98,7 +117,7 @@ async function setupOf({
   deps,
   job,
   lease,
-}: Pick<AttemptContext, 'deps' | 'job' | 'lease'>): Promise<TextSetup> {
+}: Pick<AttemptContext, 'deps' | 'job' | 'lease'>): Promise<ThreadSetup> {
   const { data, train } = job.spec;
   const { dataset: id = '', parse_special_tokens, chat_template, template_date } = data;
   const dataset = await lease.call(() => deps.store.getDataset(id));
@@ -116,13 +135,15 @@ async function setupOf({
   const model = tokenizerModel(data);
   const tokenizer =
     model === null ? null : await retryStorage({ deps, lease }, () => readTokenizer(deps.objects, model));
-  const { max_tokens = 0 } = train.objective?.type === 'grpo' ? train.objective : {};
+  const settings = reinforcementOf(train);
+  if (settings === null) throw new ZerofleetError('internal_error', 'the job has no prompts');
   return {
+    settings,
     content,
     tokenizer,
     parse_special_tokens,
     chat_template,
     template_date,
-    prompt_tokens: train.sequence_length - max_tokens,
+    prompt_tokens: train.sequence_length - settings.max_tokens,
   };
 }

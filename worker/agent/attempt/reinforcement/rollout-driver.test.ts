@@ -1,9 +1,17 @@
+import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import type { Rollout } from '../../../../contracts/index.js';
+import { rewardsKey } from '../../../../formats/checkpoint/layout.js';
+import { getIfExists } from '../../../../platform/object-store/common/get-if-exists.js';
 import { mixedSeed } from '../../../../platform/seeds.js';
-import { readRewards } from './rewards.js';
 import { DrivenLog, type DrivenOptions } from './testing/driven-log.js';
 
 const JOB = 'job_01J00000000000000000000000';
+
+async function recorded({ objects }: DrivenLog, number: number): Promise<Rollout | null> {
+  const found = await getIfExists(objects, rewardsKey(JOB, number));
+  return found && JSON.parse(Buffer.from(found).toString('utf8'));
+}
 
 async function logOf(t: Test, options: DrivenOptions = {}): Promise<DrivenLog> {
   const log = await DrivenLog.open(options);
@@ -31,8 +39,11 @@ t.test('a rollout, its passes and its update, until the last step', async (t) =>
   );
   t.match(update, { lr: 0.001, gradient_clipping: 1 });
   t.equal(log.graded.length, 4 * 6);
-  const found = await readRewards(log.objects, JOB, 1);
-  t.match(found?.rollout, { step: 1, call: 1, groups: [{ samples: [{ tokens: 2, truncated: true }] }, {}] });
+  t.match(await recorded(log, 1), {
+    step: 1,
+    call: 1,
+    groups: [{ samples: [{ tokens: 2, truncated: true }] }, {}],
+  });
   t.match(driver.metricsOf(4), { tokens: 2, truncated_share: 1, entropy: 1.5, failed_share: 0 });
 });
 
@@ -90,6 +101,14 @@ t.test('several steps use the samples of a rollout', async (t) => {
   t.equal(calls.filter(({ type }) => type === 'optim_step').length, 3);
 });
 
+t.test('a driver that begins after the end of the log writes nothing', async (t) => {
+  const log = await logOf(t, { steps: 1 });
+  await log.drive().ended;
+  log.onAppend = (number) => t.fail(`call ${number} is written`);
+  log.drive();
+  await setImmediate();
+});
+
 const FAULT = { grader: 'exact', code: 'python_failed', message: 'division by zero' } as const;
 
 t.test('a failed grade is recorded, and too many end the job', async (t) => {
@@ -103,15 +122,14 @@ t.test('a failed grade is recorded, and too many end the job', async (t) => {
   };
   const some = await fails(0.5);
   await some.drive().ended;
-  const found = await readRewards(some.objects, JOB, 1);
-  const samples = found?.rollout.groups.flatMap((group) => group.samples) ?? [];
+  const samples = (await recorded(some, 1))?.groups.flatMap((group) => group.samples) ?? [];
   t.same(
     samples.flatMap(({ errors }) => errors),
     [FAULT, FAULT, FAULT],
   );
   const all = await fails(1);
   await t.rejects(all.drive().ended, { code: 'grading_failed', message: /6 of 6 .*division by zero/ });
-  t.equal(await readRewards(all.objects, JOB, 1), null, 'another driver asks again');
+  t.equal(await recorded(all, 1), null, 'another driver asks again');
 });
 
 t.test('a prompt that is too long ends the job before its first call', async (t) => {

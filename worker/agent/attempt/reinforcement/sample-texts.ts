@@ -15,7 +15,7 @@ export interface TextSetup extends TextRules {
 }
 
 /** A prompt of the dataset. */
-export interface LinePrompt {
+interface LinePrompt {
   /** Number of its line. */
   line: number;
   text: string;
@@ -28,7 +28,7 @@ export interface LinePrompt {
   item: Record<string, unknown>;
 }
 
-export interface DrawnSample {
+interface DrawnSample {
   prompt: readonly number[];
   end_text: string;
   tokens: readonly number[];

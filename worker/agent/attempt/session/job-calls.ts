@@ -1,6 +1,6 @@
-import { type CallResult, type StoredCall, ZerofleetError } from '../../../../contracts/index.js';
+import { type CallResult, ZerofleetError } from '../../../../contracts/index.js';
 import type { RankError } from '../../../../contracts/rank-protocol.js';
-import { callText, putOnce, readCallResult } from '../../../../formats/calls/call-log.js';
+import { putOnce, readCallResult, typeIn } from '../../../../formats/calls/call-log.js';
 import { callKey, callResultKey } from '../../../../formats/checkpoint/layout.js';
 import { waitOrAbort } from '../../../../platform/process/retry.js';
 import { callCounters, countCallsAnew } from '../../../../state/index.js';
@@ -59,13 +59,14 @@ export class JobCalls {
 
   /**
    * Stores and counts the next call. A call that exists stays: it was stored before and not counted.
+   * @param call bytes of its text, which may be many: a thread makes them
    * @param more bytes that are stored with it
    * @throws ZerofleetError `replay_differs` when another call exists
    */
-  async append(call: StoredCall, more = 0): Promise<void> {
+  async append(call: Uint8Array, more = 0): Promise<void> {
     const { deps, job, lease } = this.ctx;
     const number = this.appended + 1;
-    const content = Buffer.from(callText(call));
+    const content = Buffer.from(call.buffer, call.byteOffset, call.length);
     const before = await retryStorage(this.ctx, () =>
       putOnce(deps.objects, callKey(job.id, number), content),
     );
@@ -77,7 +78,7 @@ export class JobCalls {
     const counted = {
       appended: number,
       answered: this.answered,
-      is_finished: call.type === 'finish',
+      is_finished: typeIn(content) === 'finish',
       bytes: content.length + more,
     };
     await lease.call((id) => deps.store.countCalls(id, counted));

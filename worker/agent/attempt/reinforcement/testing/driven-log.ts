@@ -15,7 +15,7 @@ import {
   type JobSpec,
   type StoredCall,
 } from '../../../../../contracts/index.js';
-import { callText, putCallResult, putOnce, readCall } from '../../../../../formats/calls/call-log.js';
+import { putCallResult, putOnce, readCall } from '../../../../../formats/calls/call-log.js';
 import { callKey } from '../../../../../formats/checkpoint/layout.js';
 import type { GradedItem } from '../../../../../graders/grader.js';
 import { resolveSpec } from '../../../../../job-document/index.js';
@@ -112,12 +112,12 @@ export class DrivenLog {
   /** Called before a call is stored; what it throws ends the driver. */
   onAppend: (number: number) => void = () => undefined;
 
-  async append(call: StoredCall): Promise<void> {
+  async append(content: Uint8Array): Promise<void> {
     const number = this.appended + 1;
     this.onAppend(number);
-    const before = await putOnce(this.objects, callKey(JOB, number), Buffer.from(callText(call)));
-    if (before !== null && before.toString('utf8') !== callText(call))
-      throw new Error(`call ${number} differs`);
+    const before = await putOnce(this.objects, callKey(JOB, number), Buffer.from(content));
+    if (before !== null && !before.equals(content)) throw new Error(`call ${number} differs`);
+    const call: StoredCall = JSON.parse(Buffer.from(content).toString('utf8'));
     this.appended = number;
     await putCallResult(this.objects, { job_id: JOB, number }, resultOf(call));
     this.answered = number;
