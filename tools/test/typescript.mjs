@@ -23,7 +23,11 @@ const KEPT_LINES = 60;
 /** Loads a module of platform/testing/. */
 const helper = (name) => import(pathToFileURL(inRoot(compiledOf(`platform/testing/${name}.ts`))).href);
 
-const folderOf = (file) => file.split('/').slice(0, file.startsWith('test/') ? 2 : 1).join('/');
+const folderOf = (file) =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('test/') ? 2 : 1)
+    .join('/');
 const isWholeSystem = (file) => file.startsWith('test/');
 /** Tests whose times are those of the ranks that they start: these are spread over the cores. */
 const isAlone = (file) => /^test\/(e2e|sessions|reinforcement)\//.test(file);
