@@ -143,6 +143,8 @@ export class RolloutDriver implements CallWriter {
       ...{ n, max_tokens, temperature, top_p, top_k },
       seed: mixedSeed(this.ctx.job.spec.train.seed, rollout),
       stop_tokens: [...new Set(prompts.flatMap(({ end_tokens }) => end_tokens))].sort((a, b) => a - b),
+      // Graders read a sample up to the text that ends it.
+      stop_texts: [],
     };
   }
 
