@@ -85,8 +85,8 @@ export async function startTinker(t: Test, options: TestStackOptions = {}) {
     sendPass(model, Buffer.from(MESSAGES[message] ?? '', 'base64'));
   const readCall = async (job: string, number: number) =>
     (await stack.request({ method: 'GET', url: `/v1/jobs/${job}/calls/${number}` })).json<StoredCall>();
-  const createSampler = async (model: string): Promise<string> => {
-    const save = { model_id: model, seq_id: 1, sampling_session_seq_id: 0 };
+  const createSampler = async (model: string, seqId = 1): Promise<string> => {
+    const save = { model_id: model, seq_id: seqId, sampling_session_seq_id: 0 };
     const { request_id } = await post('save_weights_for_sampler', save);
     return (await wait(request_id)).json().sampling_session_id;
   };

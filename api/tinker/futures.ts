@@ -51,8 +51,10 @@ function resultOf(pending: Pending, result: CallResult): object {
   const { job_id, kind } = pending;
   if ('grad_norm' in result) {
     const { step, grad_norm, lr, finite } = result;
-    // A number of JSON is finite.
-    return { metrics: { step, lr, skipped: finite ? 0 : 1, ...(grad_norm !== null && { grad_norm }) } };
+    // A number of JSON is finite. Programs log their own `step` beside these.
+    return {
+      metrics: { session_step: step, lr, skipped: finite ? 0 : 1, ...(grad_norm !== null && { grad_norm }) },
+    };
   }
   if (kind === 'weights') return { type: 'save_weights', path: pathOf(pending, 'weights') };
   if (kind === 'sampler')

@@ -5,7 +5,7 @@ import { VALUES } from '../../contracts/generated/job-defaults.js';
 import type { Checkpoint, Job, JobSpec, Page } from '../../contracts/index.js';
 import { readCallResult } from '../../formats/calls/call-log.js';
 import { type Static, Type } from '../../platform/schema.js';
-import type { CreateJobResult } from '../../state/index.js';
+import { type CreateJobResult, readGiven } from '../../state/index.js';
 import { checkpointNotFound, findCheckpoint, notFound } from '../access/found.js';
 import { requireOperation } from '../http/authenticate.js';
 import { createJob } from '../jobs/changes/create-job.js';
@@ -29,7 +29,7 @@ const MLP = ['gate_proj', 'up_proj', 'down_proj'];
 /** Time for which a saved state may still be pending when it is used. */
 const SAVE_SECONDS = 30;
 
-const Metadata = nullable(Type.Record(Type.String(), Type.Unsafe<unknown>()));
+export const Metadata = nullable(Type.Record(Type.String(), Type.Unsafe<unknown>()));
 const CreateModel = Type.Object({
   session_id: Type.String({ maxLength: 64 }),
   model_seq_id: Type.Integer({ minimum: 0 }),
@@ -66,15 +66,27 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.post('/get_info', routeAs(app, 'getJob'), async (request) => {
     const job = await findModel(request, parseModel(request.body).model_id);
     continueAs(request, 'getJob', { job_id: job.id });
-    const { adapter } = job.spec.train;
-    const name = job.labels[LABELS.base] ?? job.spec.model.preset ?? job.id;
+    const name = baseNameOf(job);
     return {
       type: 'get_info',
       model_id: job.id,
       model_name: name,
       model_data: { arch: job.spec.model.config.model_type, model_name: name },
-      is_lora: adapter !== undefined,
-      lora_rank: adapter?.rank ?? null,
+      ...loraOf(job),
+    };
+  });
+
+  app.get('/training_runs/:model_id', routeAs(app, 'getJob'), async (request) => {
+    const job = await findModel(request, parseModel(request.params).model_id);
+    continueAs(request, 'getJob', { job_id: job.id });
+    const own = Object.entries(job.labels).filter(([name]) => !name.startsWith(OWN_LABEL));
+    return {
+      training_run_id: job.id,
+      base_model: baseNameOf(job),
+      model_owner: job.spec.project,
+      ...loraOf(job),
+      last_request_time: job.updated_at,
+      user_metadata: Object.fromEntries(own),
     };
   });
 
@@ -90,6 +102,14 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     const number = await appendNamed(request, job, named);
     return { request_id: requestId({ job_id: job.id, number, kind: 'unload' }), model_id };
   });
+}
+
+function baseNameOf({ id, labels, spec }: Job): string {
+  return labels[LABELS.base] ?? spec.model.preset ?? id;
+}
+
+function loraOf({ spec: { train } }: Job) {
+  return { is_lora: train.adapter !== undefined, lora_rank: train.adapter?.rank ?? null };
 }
 
 type Base = Pick<JobSpec, 'model'> & { sequence_length: number; hasAdapter: boolean };
@@ -170,6 +190,7 @@ interface Fork {
   key: string;
   /** Name that the client gives the model. */
   model_id?: string;
+  user_metadata?: CreateModel['user_metadata'];
   restore?: 'continue' | 'weights';
 }
 
@@ -177,7 +198,7 @@ interface Fork {
 export async function forkSession(
   request: FastifyRequest,
   reply: FastifyReply,
-  { checkpoint, key, model_id, restore = 'continue' }: Fork,
+  { checkpoint, key, model_id, user_metadata, restore = 'continue' }: Fork,
 ): Promise<CreateJobResult> {
   const { spec, labels } = await findSession(request, checkpoint.job_id);
   const fork = forkDocument(spec, checkpoint, {}) as JobSpec;
@@ -185,10 +206,23 @@ export async function forkSession(
     ...fork,
     model: modelFrom(spec.model, checkpoint.id, restore),
     labels: {
+      ...labelsOf(user_metadata),
       [LABELS.base]: labels[LABELS.base] ?? checkpoint.job_id,
       ...(model_id && { [LABELS.model]: model_id }),
     },
   };
+  return createSession(request, reply, { document, key });
+}
+
+/** Creates a session that begins as another one has begun, or finds the one that the same request has created. */
+export async function repeatSession(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { job, key }: { job: Job; key: string },
+): Promise<CreateJobResult> {
+  const given = await readGiven(request.server.services.objects, job.id);
+  if (given === null) throw notFound('job', job.id);
+  const document = { ...given, labels: { [LABELS.base]: job.labels[LABELS.base] ?? job.id } };
   return createSession(request, reply, { document, key });
 }
 

@@ -17,6 +17,7 @@ const PARAM_OF: Readonly<Record<string, string>> = {
   top_k: 'sampling_params.top_k',
   seed: 'sampling_params.seed',
   stop_tokens: 'sampling_params.stop',
+  stop_texts: 'sampling_params.stop',
   checkpoint: 'path',
   labels: 'user_metadata',
   train: 'lora_config',

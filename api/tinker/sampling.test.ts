@@ -5,6 +5,7 @@ import { startTinker } from '../testing/tinker.js';
 t.test('samples of saved weights', async (t) => {
   const { stack, send, post, create, save, sampleOf, createSampler } = await startTinker(t);
   const model = await create();
+  await post('optim_step', { model_id: model, seq_id: 0, adam_params: {} });
   const path = await save(model);
   const created = { session_id: 'a', sampling_session_seq_id: 0, model_path: path };
   const { sampling_session_id: sampler } = await post('create_sampling_session', created);
@@ -47,6 +48,28 @@ t.test('samples of saved weights', async (t) => {
 
   const forged = (await createSampler(model)).replace(/\.\d+\./, '.99.');
   t.equal((await send('asample', sampleOf(forged, 5))).statusCode, 404);
+});
+
+t.test('samples of the weights that a model began with', async (t) => {
+  const { stack, send, create, sampleOf, createSampler, readCall, post } = await startTinker(t);
+  const model = await create(0, { user_metadata: { team: 'a' } });
+  const sampler = await createSampler(model);
+  const jobOf = async (seqId: number): Promise<string> => {
+    const reply = await send('asample', sampleOf(sampler, seqId));
+    t.equal(reply.statusCode, 200, reply.body);
+    return reply.json().request_id.split('.')[0];
+  };
+  t.equal(await jobOf(0), model);
+  await post('optim_step', { model_id: model, seq_id: 2, adam_params: {} });
+  const other = await jobOf(1);
+  t.not(other, model, 'a session with the same document samples');
+  t.equal(await jobOf(2), other);
+  t.match(await readCall(other, 1), { type: 'sample' });
+  const documentOf = async (id: string) =>
+    (await stack.request({ url: `/v1/jobs/${id}/document` })).json().given;
+  const { labels, ...document } = await documentOf(model);
+  t.strictSame(labels, { team: 'a', 'tinker/base_model': 'llama-tiny' });
+  t.strictSame(await documentOf(other), { ...document, labels: { 'tinker/base_model': 'llama-tiny' } });
 });
 
 t.test('samples are sent together', async (t) => {

@@ -5,13 +5,14 @@ import { ulid } from 'ulid';
 import { type Call, type Checkpoint, isFinal, type Job } from '../../contracts/index.js';
 import { typeOfCall } from '../../formats/calls/call-log.js';
 import { type Static, Type } from '../../platform/schema.js';
+import type { CreateJobResult } from '../../state/index.js';
 import { requireOperation } from '../http/authenticate.js';
 import { countersOf, findSession, requireCall } from '../jobs/session-calls.js';
 import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
 import { appendNamed, checkNamed, type NamedCall, WeightChanges } from './append.js';
-import { checkpointOf, createBaseSampler, forkSession, requireNoBase } from './models.js';
+import { checkpointOf, createBaseSampler, forkSession, repeatSession, requireNoBase } from './models.js';
 import { MAX_NAME, parsePath, parseSamplerId, requestId, samplerId, type Weights } from './names.js';
 
 const parseSession = parserOf(
@@ -94,7 +95,9 @@ export async function samplingRoutes(app: FastifyInstance): Promise<void> {
       // A call that changes the weights may have come between.
       if (!(await changes.has(weights, sample.number))) return answerOf(job, sample);
     }
-    const saved = await forkSaved(request, reply, weights);
+    // The weights that the session began with need no checkpoint: its document has them.
+    const isFirst = !(await changes.has({ ...weights, number: 0 }, weights.number));
+    const saved = await (isFirst ? repeatBeginning(request, reply, job) : forkSaved(request, reply, weights));
     return answerOf(saved, await append(request, saved, sampled));
   });
 }
@@ -113,18 +116,33 @@ async function forkSaved(request: FastifyRequest, reply: FastifyReply, weights: 
   return forkOf(request, reply, await checkpointOf(request, reply, weights));
 }
 
-/** Returns the fork of a checkpoint. One that has ended or was deleted is followed by a new one. */
-async function forkOf(request: FastifyRequest, reply: FastifyReply, checkpoint: Checkpoint): Promise<Job> {
-  for (let key = `sampler:${checkpoint.id}`; ; ) {
-    const { job: created, replayed } = await forkSession(request, reply, { checkpoint, key });
-    // The audit log has a fork once, with the sample that needed it.
+/** Returns a session with the weights that another one began with. */
+function repeatBeginning(request: FastifyRequest, reply: FastifyReply, job: Job): Promise<Job> {
+  return sessionFor(request, `sampler:${job.id}`, (key) => repeatSession(request, reply, { job, key }));
+}
+
+function forkOf(request: FastifyRequest, reply: FastifyReply, checkpoint: Checkpoint): Promise<Job> {
+  return sessionFor(request, `sampler:${checkpoint.id}`, (key) =>
+    forkSession(request, reply, { checkpoint, key }),
+  );
+}
+
+/** Returns the session that samples other weights. One that has ended or was deleted is followed by a new one. */
+async function sessionFor(
+  request: FastifyRequest,
+  name: string,
+  create: (key: string) => Promise<CreateJobResult>,
+): Promise<Job> {
+  for (let key = name; ; ) {
+    const { job: created, replayed } = await create(key);
+    // The audit log has the session once, with the sample that needed it.
     if (!replayed) return created;
     const job = await request.records.getJob(created.id);
     if (job !== null && !isFinal(job.state)) {
       continueAs(request, 'putCall', { job_id: job.id });
       return job;
     }
-    key = `sampler:${checkpoint.id}:${created.id}`;
+    key = `${name}:${created.id}`;
   }
 }
 
@@ -194,13 +212,14 @@ function callOf(body: SampleBody, { spec }: Job, name: string): SampleCall {
     top_k: Math.max(top_k, 0),
     top_p,
     seed: seed ?? createHash('sha256').update(name).digest().readUIntBE(0, 6),
-    stop_tokens: stopTokens(stop),
+    ...stopsOf(stop),
   };
 }
 
-/** @throws Refusal for texts */
-function stopTokens(stop: unknown): number[] {
+/** @throws Refusal */
+function stopsOf(stop: unknown): Pick<SampleCall, 'stop_tokens' | 'stop_texts'> {
   const list = Array.isArray(stop) ? stop : stop == null ? [] : [stop];
-  if (list.every((each): each is number => Number.isInteger(each))) return list;
-  throw notSupported('sampling_params.stop', 'stop has texts; send the tokens that end a sample');
+  if (list.every((each): each is number => Number.isInteger(each))) return { stop_tokens: list };
+  if (list.every((each): each is string => typeof each === 'string')) return { stop_texts: list };
+  throw notSupported('sampling_params.stop', 'stop must be tokens or texts, and not both');
 }

@@ -1,6 +1,7 @@
 /** The translated API. */
 import t from 'tap';
 import { callKey } from '../../formats/checkpoint/layout.js';
+import { ADMIN_KEY } from '../testing/stack.js';
 import { startTinker } from '../testing/tinker.js';
 
 t.test("Tinker's API", async (t) => {
@@ -43,6 +44,20 @@ t.test("Tinker's API", async (t) => {
     });
   });
 
+  t.test('a training run has the metadata of its model', async (t) => {
+    const id = await create(7, { user_metadata: { renderer_name: 'role_colon' } });
+    const url = `/tinker/api/v1/training_runs/${id}?access_scope=owned`;
+    const reply = await stack.app.inject({ url, headers: { 'x-api-key': `tml-${ADMIN_KEY}` } });
+    t.match(reply.json(), {
+      training_run_id: id,
+      base_model: 'llama-tiny',
+      is_lora: true,
+      lora_rank: 4,
+      user_metadata: { renderer_name: 'role_colon' },
+    });
+    t.notOk('tinker/base_model' in reply.json().user_metadata);
+  });
+
   t.test('a call that was stored but not counted holds nothing up', async (t) => {
     const id = await create(6);
     await stack.objects.put(callKey(id, 1), Buffer.from('{"type":"save_state"}'));
@@ -61,10 +76,6 @@ t.test("Tinker's API", async (t) => {
       /protobuf/,
     );
     t.match(await messageOf(send('forward_backward', {})), /x-protobuf/);
-    t.match(
-      await messageOf(send('save_weights', { model_id: id, seq_id: 1, ttl_seconds: 5 })),
-      /ttl_seconds/,
-    );
     t.match(
       await messageOf(send('load_weights', { model_id: id, seq_id: 1, path: 'a', optimizer: true })),
       /no path/,
@@ -92,13 +103,20 @@ t.test("Tinker's API", async (t) => {
     const answer = await wait(sampled.request_id);
     t.equal(answer.headers['content-type'], 'application/x-protobuf');
     t.ok(answer.rawPayload.includes(Buffer.from(Int32Array.of(7, 8).buffer)), 'tokens');
-    const texts = { ...body, sampling_params: { ...samplingParams, stop: ['a'] } };
-    t.match(await post('asample', texts), { error: { message: /stop has texts/ } });
+    const stopAt = (stop: unknown, seqId: number) =>
+      post('asample', { ...body, seq_id: seqId, sampling_params: { ...samplingParams, stop } });
+    t.match(await stopAt(['a', 9], 1), { error: { param: 'sampling_params.stop' } });
+    t.match(await stopAt([''], 1), { error: { param: 'sampling_params.stop.0' } });
+    await stopAt('a', 1);
+    t.match(await readCall(id, 3), { type: 'sample', stop_tokens: [], stop_texts: ['a'] });
 
-    const step = await post('optim_step', { model_id: id, seq_id: 2, adam_params: { learning_rate: 0.5 } });
-    t.match(await readCall(id, 3), { type: 'optim_step', lr: 0.5, betas: [0.9, 0.95], eps: 1e-12 });
+    const update = { model_id: id, adam_params: { learning_rate: 0.5 } };
+    const step = await post('optim_step', { ...update, seq_id: 2 });
+    t.match(await readCall(id, 4), { type: 'optim_step', lr: 0.5, betas: [0.9, 0.95], eps: 1e-12 });
     t.match((await wait(step.request_id)).json(), { metrics: { grad_norm: 2, skipped: 0 } });
-    const stale = await send('asample', { ...body, seq_id: 1 });
+    const staleSampler = await createSampler(id, 3);
+    await post('optim_step', { ...update, seq_id: 4 });
+    const stale = await send('asample', { ...body, sampling_session_id: staleSampler });
     t.match([stale.statusCode, stale.json()], [400, { error: { code: 'weights_changed' } }]);
   });
 

@@ -9,7 +9,7 @@ import { notSupported, Refusal } from '../openai/errors.js';
 import { nullable, parserOf } from '../openai/pages.js';
 import { continueAs, routeAs } from '../openai/route-as.js';
 import { appendNamed, checkNamed } from './append.js';
-import { checkpointOf, findModel, forkSession, requireNoBase } from './models.js';
+import { checkpointOf, findModel, forkSession, Metadata, requireNoBase } from './models.js';
 import { MAX_NAME, type PendingKind, parsePath, requestId } from './names.js';
 
 const Name = Type.String({ maxLength: MAX_NAME });
@@ -33,7 +33,6 @@ const parseSave = parserOf(
     ...addressed,
     path: nullable(Type.String()),
     sampling_session_seq_id: nullable(Type.Integer()),
-    ttl_seconds: nullable(Type.Integer()),
   }),
 );
 const parseLoad = parserOf(
@@ -43,6 +42,7 @@ const parseLoad = parserOf(
     session_id: nullable(Type.String({ maxLength: 64 })),
     model_seq_id: nullable(Type.Integer({ minimum: 0 })),
     base_model: nullable(Type.String()),
+    user_metadata: Metadata,
     path: Name,
     optimizer: Type.Boolean(),
     weights_access_token: nullable(Type.String()),
@@ -85,14 +85,12 @@ export async function trainingRoutes(app: FastifyInstance): Promise<void> {
   });
 
   app.post('/save_weights', options, async (request) => {
-    const { ttl_seconds, ...address } = parseSave(await json(request));
-    requireNoTtl(ttl_seconds);
+    const address = parseSave(await json(request));
     return append(request, { address, call: { type: 'save_state' }, kind: 'weights' });
   });
 
   app.post('/save_weights_for_sampler', options, async (request) => {
-    const { path, ttl_seconds, ...address } = parseSave(await json(request));
-    requireNoTtl(ttl_seconds);
+    const { path, ...address } = parseSave(await json(request));
     if (typeof path === 'string')
       return append(request, { address, call: { type: 'save_state' }, kind: 'sampler' });
     // Without a name nothing is saved: the sampler reads the weights of the session until they change.
@@ -125,7 +123,7 @@ export async function trainingRoutes(app: FastifyInstance): Promise<void> {
 async function createFrom(
   request: FastifyRequest,
   reply: FastifyReply,
-  { session_id, model_seq_id, checkpoint, optimizer }: LoadBody & { checkpoint: Checkpoint },
+  { session_id, model_seq_id, user_metadata, checkpoint, optimizer }: LoadBody & { checkpoint: Checkpoint },
 ) {
   if (typeof session_id !== 'string' || typeof model_seq_id !== 'number')
     throw new Refusal(
@@ -136,7 +134,13 @@ async function createFrom(
     );
   const modelId = `${session_id}:train:${model_seq_id}`;
   const restore = optimizer ? 'continue' : 'weights';
-  const { job } = await forkSession(request, reply, { checkpoint, key: modelId, model_id: modelId, restore });
+  const { job } = await forkSession(request, reply, {
+    checkpoint,
+    key: modelId,
+    model_id: modelId,
+    user_metadata,
+    restore,
+  });
   return { request_id: requestId({ job_id: job.id, number: 0, kind: 'fork' }), model_id: modelId };
 }
 
@@ -158,12 +162,4 @@ async function append(request: FastifyRequest, { address, call, body, kind }: Ap
   });
   const number = await appendNamed(request, job, named);
   return { request_id: requestId({ job_id: job.id, number, kind }), model_id };
-}
-
-function requireNoTtl(ttl: number | null | undefined): void {
-  if (typeof ttl === 'number')
-    throw notSupported(
-      'ttl_seconds',
-      'ttl_seconds is not supported; delete the checkpoint when you need it no more',
-    );
 }

@@ -31,7 +31,7 @@ export const DEFAULTS = {
   RetrySpec: {"max_errors":3,"preemptions":null} satisfies Partial<Schemas['RetrySpec']>,
   ExportSpec: {"format":"safetensors","dtype":"bf16","weights":"trained","tensorboard":false} satisfies Partial<Schemas['ExportSpec']>,
   NotifySpec: {"webhooks":[]} satisfies Partial<Schemas['NotifySpec']>,
-  SampleCall: {"n":1,"temperature":1,"top_p":1,"top_k":0,"seed":1,"stop_tokens":[]} satisfies Partial<Schemas['SampleCall']>,
+  SampleCall: {"n":1,"temperature":1,"top_p":1,"top_k":0,"seed":1,"stop_tokens":[],"stop_texts":[]} satisfies Partial<Schemas['SampleCall']>,
   LoadStateCall: {"optimizer":true} satisfies Partial<Schemas['LoadStateCall']>,
 };
 

@@ -6302,9 +6302,14 @@ export interface components {
              * @default []
              */
             stop_tokens?: number[];
+            /**
+             * @description Texts that end a sample. The sample ends with the token that completes one. Special tokens have no text.
+             * @default []
+             */
+            stop_texts?: string[];
         };
         /** @description A request for samples, with every field. */
-        StoredSampleCall: WithRequired<components["schemas"]["SampleCall"], "type" | "prompts" | "n" | "max_tokens" | "temperature" | "top_p" | "top_k" | "seed" | "stop_tokens">;
+        StoredSampleCall: WithRequired<components["schemas"]["SampleCall"], "type" | "prompts" | "n" | "max_tokens" | "temperature" | "top_p" | "top_k" | "seed" | "stop_tokens" | "stop_texts">;
         /** @description Saves a checkpoint. Gradients that no `optim_step` has used are not part of it, so it is refused with them. */
         SaveStateCall: {
             /**

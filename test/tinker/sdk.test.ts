@@ -38,7 +38,6 @@ t.test('training through the official package for Python', { skip, timeout: 600_
     dro: /dro is not supported/,
     field: /does not read weights/,
     model: /there is no model unknown/,
-    ttl: /ttl_seconds is not supported/,
   });
 
   const example = await promisify(execFile)(found.python, ['-B', '-c', EXAMPLE], { env });

@@ -104,7 +104,6 @@ def main():
         "dro": refusal(lambda: client.forward_backward([supervised(0)], "dro")),
         "field": refusal(lambda: client.forward_backward([supervised(0)], "ppo")),
         "model": refusal(lambda: service.create_lora_training_client("unknown")),
-        "ttl": refusal(lambda: client.save_state("a", ttl_seconds=60)),
     }
     print(json.dumps(report))
 

@@ -3418,6 +3418,9 @@ class SampleCall(_SampleCallRequired, total=False):
     seed: Seed
     stop_tokens: List[int]
     """Tokens that end a sample, which contains the token."""
+    stop_texts: List[str]
+    """Texts that end a sample. The sample ends with the token that completes one. Special tokens
+    have no text."""
 
 
 class _StoredSampleCallRequired(TypedDict):
@@ -3438,6 +3441,9 @@ class _StoredSampleCallRequired(TypedDict):
     seed: Seed
     stop_tokens: List[int]
     """Tokens that end a sample, which contains the token."""
+    stop_texts: List[str]
+    """Texts that end a sample. The sample ends with the token that completes one. Special tokens
+    have no text."""
 
 
 

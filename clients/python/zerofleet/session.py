@@ -82,7 +82,7 @@ class Session:
 
     def sample(self, prompts: Iterable[Any], max_tokens: int, **settings: Any) -> Call:
         """Tokens that the current weights generate after each prompt, a list of tokens. `settings`: `n`, `temperature`,
-        `top_p`, `top_k`, `seed`, `stop_tokens`."""
+        `top_p`, `top_k`, `seed`, `stop_tokens`, `stop_texts`."""
         given = [_plain(prompt) for prompt in prompts]
         return self._append({"type": "sample", "prompts": given, "max_tokens": max_tokens, **settings})
 

@@ -52,6 +52,7 @@ t.test('samples are in the order of the prompts, each with a seed of its own', a
     top_k: 40,
     seed: 9,
     stop_tokens: [2],
+    stop_texts: [],
   } satisfies StoredCall;
   const requests = sampleRequests(call);
   const common = { max_tokens: 3, temperature: 0.5, top_p: 0.9, top_k: 40, stop_tokens: Int32Array.of(2) };

@@ -1,4 +1,5 @@
 import {
+  type CallResult,
   ERROR_CATALOGUE,
   isErrorCode,
   type PassCall,
@@ -13,6 +14,7 @@ import type { Begun } from '../load/begin.js';
 import type { SnapshotWriter } from '../snapshot-writer.js';
 import { type LoadStateCall, type LoadTarget, loadState } from './load-state.js';
 import { finiteOrNull, passAnswer, passRows, sampleAnswer, sampleRequests } from './pass-rows.js';
+import { SampleEnds } from './sample-ends.js';
 import { StepPasses } from './step-passes.js';
 
 export interface SessionOptions extends LoadTarget {
@@ -46,10 +48,12 @@ export class SessionCalls {
   private tokens: number;
   /** Passes since the last update whose gradients are pending; null without any. */
   private passes: StepPasses | null = null;
+  private readonly ends: SampleEnds;
   private next: { number: number; call: Promise<StoredCall> } | null = null;
 
   constructor(private readonly options: SessionOptions) {
     const { at, calls } = options.begun;
+    this.ends = new SampleEnds(options);
     this.step = at.step;
     this.skippedSteps = at.skipped_steps;
     this.number = calls.number;
@@ -135,7 +139,6 @@ export class SessionCalls {
   }
 
   private async apply(number: number, call: StoredCall): Promise<Outcome> {
-    const { trainer } = this.options;
     switch (call.type) {
       case 'forward':
       case 'forward_backward':
@@ -143,7 +146,7 @@ export class SessionCalls {
       case 'optim_step':
         return { result: await this.update(call), changes: true };
       case 'sample':
-        return { result: sampleAnswer(await trainer.sample(sampleRequests(call))), changes: false };
+        return { result: await this.sample(call), changes: false };
       case 'load_state':
         return this.load(number, call);
       case 'save_state':
@@ -158,6 +161,11 @@ export class SessionCalls {
         await this.save('final', 0);
         return { result: null, changes: false };
     }
+  }
+
+  private async sample(call: Extract<StoredCall, { type: 'sample' }>): Promise<CallResult> {
+    const answers = await this.options.trainer.sample(sampleRequests(call));
+    return sampleAnswer(await this.ends.cut(call, answers));
   }
 
   private async pass(call: PassCall): Promise<object> {

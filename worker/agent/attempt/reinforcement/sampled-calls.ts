@@ -42,7 +42,8 @@ export interface Content {
 }
 
 /** Prompts of a call, and how they are sampled. */
-export type SampleInput = Pick<Sampled, 'prompts'> & Omit<SampleCall, 'type' | 'prompts' | 'stop_tokens'>;
+export type SampleInput = Pick<Sampled, 'prompts'> &
+  Omit<SampleCall, 'type' | 'prompts' | 'stop_tokens' | 'stop_texts'>;
 
 /**
  * Calls and records of rewards, made of prompts, samples and grades. They may have many megabytes, so a thread makes
@@ -66,6 +67,8 @@ export class SampledCalls {
         prompts: found.map(({ tokens }) => tokens),
         ...sampling,
         stop_tokens: [...stops].sort((a, b) => a - b),
+        // Graders read a sample up to the text that ends it.
+        stop_texts: [],
       }),
     );
   }
