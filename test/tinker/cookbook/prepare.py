@@ -35,7 +35,7 @@ def write_datasets(root):
     draw = random.Random(0)
     taught = [conversation(question(i) + SUFFIX, f"\\boxed{{{draw.choice(DIGITS)}}}") for i in range(512)]
     write_lines(root / "HuggingFaceH4/no_robots/train.jsonl", taught)
-    write_lines(root / "HuggingFaceH4/no_robots/test.jsonl", taught[:8])
+    write_lines(root / "HuggingFaceH4/no_robots/test.jsonl", taught[:32])
 
     math = root / "openai/gsm8k"
     problems = [{"question": question(i), "answer": "It is so.\n#### 7"} for i in range(256)]
