@@ -4,9 +4,11 @@ import { resolveSpec } from './resolve-spec.js';
 import { SMALLEST } from './testing/documents.js';
 
 /** Returns the state after evaluations at steps 10, 20, … with these losses. */
-const after = (minDelta: number, ...losses: number[]) =>
+const after = (minDelta: number, ...losses: number[]) => afterOf('eval_loss', minDelta, losses);
+
+const afterOf = (metric: string, minDelta: number, losses: readonly number[]) =>
   losses.reduce(
-    (state, loss, i) => afterEvaluation(state, { step: 10 * (i + 1), loss }, { min_delta: minDelta }),
+    (state, loss, i) => afterEvaluation(state, { step: 10 * (i + 1), loss }, { min_delta: minDelta, metric }),
     NOT_EVALUATED,
   );
 
@@ -21,6 +23,12 @@ t.test('an improvement is below the best value by at least min_delta', async (t)
   t.strictSame(after(0, 3, 4, 2.5, 2.75), best(30, 2.5, 1));
   t.strictSame(after(0.5, 3, 2.75, 2.625), best(10, 3, 2), 'small differences add up only to the best value');
   t.strictSame(after(0.5, 3, 2.75, 2.5), best(30, 2.5, 0));
+});
+
+t.test('rewards improve when they rise', async (t) => {
+  const state = afterOf('eval_reward/held_out', 0.1, [0.5, 0.55, 0.4, 0.625]);
+  t.match(state, { best_eval_loss: 0.625, best_step: 40, evaluations_without_improvement: 0 });
+  t.match(afterOf('eval_reward/held_out', 0, [0.5, 0.25]), { best_eval_loss: 0.5, best_step: 10 });
 });
 
 t.test('a loss that is not finite is no improvement', async (t) => {

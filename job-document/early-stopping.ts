@@ -5,6 +5,7 @@
  */
 import type { EarlyStoppingState } from '../contracts/rank-protocol.js';
 import type { ResolvedJobSpec } from '../contracts/types.js';
+import { gainOf } from './evaluation.js';
 
 type EarlyStopping = NonNullable<ResolvedJobSpec['train']['early_stopping']>;
 
@@ -19,10 +20,11 @@ export const NOT_EVALUATED: EarlyStoppingState = {
 export function afterEvaluation(
   before: EarlyStoppingState,
   { step, loss }: { step: number; loss: number },
-  { min_delta }: Pick<EarlyStopping, 'min_delta'>,
+  { min_delta, metric }: Pick<EarlyStopping, 'min_delta' | 'metric'>,
 ): EarlyStoppingState {
   const { best_eval_loss: best, evaluations_without_improvement } = before;
-  const improves = Number.isFinite(loss) && (best === null || (loss < best && best - loss >= min_delta));
+  const gain = best === null ? Number.POSITIVE_INFINITY : gainOf(metric, loss, best);
+  const improves = Number.isFinite(loss) && gain > 0 && gain >= min_delta;
   if (improves) return { best_eval_loss: loss, best_step: step, evaluations_without_improvement: 0 };
   return { ...before, evaluations_without_improvement: evaluations_without_improvement + 1 };
 }

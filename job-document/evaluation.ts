@@ -10,13 +10,16 @@ export interface EvaluatedSpec {
   train: Pick<ResolvedJobSpec['train'], 'evaluation'>;
 }
 
-/** Losses of an evaluation by name; null for a loss that is not finite. */
-type EvaluationLosses = Readonly<Record<string, number | null>>;
+/** Figures of an evaluation by name, losses or rewards; null for one that is not finite. */
+type Figures = Readonly<Record<string, number | null>>;
 
 /** Name of the evaluation on the part of the training data that is set aside. */
 export const VALIDATION = 'validation';
 
-const METRIC = 'eval_loss';
+const LOSS = 'eval_loss';
+/** Mean reward of answers; higher is better. */
+const REWARD = 'eval_reward';
+const METRIC = new RegExp(`^(?:${LOSS}|${REWARD})(?:/(.+))?$`);
 
 /** Returns the names of a job's evaluations, in their order. */
 export function evaluationsOf({ data, train }: EvaluatedSpec): string[] {
@@ -24,14 +27,34 @@ export function evaluationsOf({ data, train }: EvaluatedSpec): string[] {
   return [...(data.validation_fraction > 0 ? [VALIDATION] : []), ...named.map(({ name }) => name)];
 }
 
+/** Returns whether an evaluation follows a step: it depends on the step alone, whatever interrupts the job. */
+export function isEvaluated(
+  { evaluation, steps }: Pick<ResolvedJobSpec['train'], 'evaluation' | 'steps'>,
+  step: number,
+): boolean {
+  return evaluation !== undefined && (step % evaluation.every_steps === 0 || step === steps);
+}
+
 /** Returns the metric of an evaluation. */
-export function metricOf(name: string): string {
-  return name === VALIDATION ? METRIC : `${METRIC}/${name}`;
+export function metricOf(name: string, { objective }: { objective?: { type: string } | undefined }): string {
+  const metric = objective?.type === 'grpo' ? REWARD : LOSS;
+  return name === VALIDATION ? metric : `${metric}/${name}`;
+}
+
+/** Returns the name of the evaluation that a metric is of; null for other metrics. */
+export function evaluationOf(metric: string): string | null {
+  const [whole, name = VALIDATION] = METRIC.exec(metric) ?? [];
+  return whole === undefined || metric.endsWith(`/${VALIDATION}`) ? null : name;
 }
 
 /** Returns the value of a metric of evaluations; undefined without such an evaluation, and for other metrics. */
-export function lossOf(losses: EvaluationLosses | undefined, metric: string): number | null | undefined {
-  return Object.entries(losses ?? {}).find(([name]) => metricOf(name) === metric)?.[1];
+export function figureOf(figures: Figures | undefined, metric: string): number | null | undefined {
+  return figures?.[evaluationOf(metric) ?? ''];
+}
+
+/** Returns by how much the first figure is better; negative if the second one is. Losses fall, rewards rise. */
+export function gainOf(metric: string, figure: number, other: number): number {
+  return metric.startsWith(REWARD) ? figure - other : other - figure;
 }
 
 /** Returns the data section for each dataset of `train.evaluation`, which is evaluated on as a whole. */

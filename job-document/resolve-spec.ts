@@ -193,7 +193,7 @@ function fillDefaults(
   const samples = estimatedSamples(sources, data, { sequence_length, ...aim });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
-  const metric = metricOf(first);
+  const metric = metricOf(first, aim);
   const model = {
     config,
     preset: spec.model.preset ?? null,

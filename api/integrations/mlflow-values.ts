@@ -105,5 +105,5 @@ function metricsOf(item: JobMetric): Pick<MetricBatch, 'metrics' | 'nonFinite'> 
 
 /** In a store of files `eval_loss` cannot be both a file and a folder. */
 function keyOf(name: string): string {
-  return name.replace(/^eval_loss\//, 'eval_loss.');
+  return name.replace(/^(eval_\w+)\//, '$1.');
 }

@@ -27,6 +27,7 @@ function sweepOf(rungs: Sweep['rungs'], numRuns: number, changes: Partial<Sweep>
   const sweep = {
     id: 'swp_1',
     state: 'running',
+    metric: 'eval_loss',
     rungs,
     runs,
     max_concurrent: 2,

@@ -6,6 +6,7 @@
  * A task is a change of a job that the record asks for; the runner makes it and removes the task.
  */
 import { isFinal, type Job, type JobState, type Sweep, type SweepRun } from '../../contracts/index.js';
+import { gainOf } from '../../job-document/index.js';
 import type { StoredSweep, SweepTask } from '../../state/index.js';
 
 /** Progress and results of a job. */
@@ -40,7 +41,7 @@ export function advance(stored: StoredSweep, views: Views, at: string): StoredSw
   let runs = sweep.runs.map((run) => observed(run, { sweep, views, tasks }));
   runs = decided(runs, sweep, tasks);
   if (sweep.state === 'running') runs = begun(runs, sweep, tasks);
-  const best = bestOf(runs);
+  const best = bestOf(runs, sweep);
   const isOver = !runs.some(isUnfinished);
   const state = isOver ? (best === null ? 'failed' : 'succeeded') : sweep.state;
   return {
@@ -116,12 +117,12 @@ function withValue(run: SweepRun, step: number, value: number | null): SweepRun 
 }
 
 /** Decides on a rung that all runs have reached: the best continue, the others end. */
-function decided(runs: readonly SweepRun[], { rungs }: Sweep, tasks: Tasks): SweepRun[] {
+function decided(runs: readonly SweepRun[], sweep: Sweep, tasks: Tasks): SweepRun[] {
   const rung = Math.min(...runs.filter(isUnfinished).map((run) => run.rung));
-  const next = rungs[rung + 1];
+  const next = sweep.rungs[rung + 1];
   const here = runs.filter((run) => isUnfinished(run) && run.rung === rung);
   if (next === undefined || here.some(({ state }) => state !== 'held')) return [...runs];
-  const continued = new Set(ranked(here).slice(0, next.runs));
+  const continued = new Set(ranked(here, sweep).slice(0, next.runs));
   return runs.map((run) => {
     if (!here.includes(run)) return run;
     if (continued.has(run)) return { ...run, state: 'waiting', rung: rung + 1 };
@@ -131,9 +132,9 @@ function decided(runs: readonly SweepRun[], { rungs }: Sweep, tasks: Tasks): Swe
 }
 
 /** Runs with a value at their last rung, best first; of equal values the first run. */
-function ranked(runs: readonly SweepRun[]): SweepRun[] {
-  const value = (run: SweepRun) => run.evaluations.at(-1)?.value ?? Number.POSITIVE_INFINITY;
-  return runs.filter((run) => Number.isFinite(value(run))).sort((a, b) => value(a) - value(b));
+function ranked(runs: readonly SweepRun[], { metric }: Pick<Sweep, 'metric'>): SweepRun[] {
+  const value = (run: SweepRun) => run.evaluations.at(-1)?.value ?? Number.NaN;
+  return runs.filter((run) => Number.isFinite(value(run))).sort((a, b) => gainOf(metric, value(b), value(a)));
 }
 
 /** Begins waiting runs while fewer than `max_concurrent` are at work. */
@@ -148,8 +149,13 @@ function begun(runs: readonly SweepRun[], { max_concurrent }: Sweep, tasks: Task
 }
 
 /** The best run of those that came furthest. */
-function bestOf(runs: readonly SweepRun[]): SweepRun | null {
+function bestOf(runs: readonly SweepRun[], sweep: Pick<Sweep, 'metric'>): SweepRun | null {
   const sound = runs.filter(({ state }) => state !== 'failed' && state !== 'cancelled');
-  const furthest = Math.max(0, ...ranked(sound).map(({ evaluations }) => evaluations.length));
-  return ranked(sound.filter(({ evaluations }) => evaluations.length === furthest))[0] ?? null;
+  const furthest = Math.max(0, ...ranked(sound, sweep).map(({ evaluations }) => evaluations.length));
+  return (
+    ranked(
+      sound.filter(({ evaluations }) => evaluations.length === furthest),
+      sweep,
+    )[0] ?? null
+  );
 }

@@ -34,7 +34,7 @@ export function comparisonOf(
   return rungs.length > 1 ? { metric, rungs } : { errors: [withoutRungs(steps, every)] };
 }
 
-const metricsOf = (spec: ResolvedJobSpec) => evaluationsOf(spec).map(metricOf);
+const metricsOf = (spec: ResolvedJobSpec) => evaluationsOf(spec).map((name) => metricOf(name, spec.train));
 const firstMetric = (spec: ResolvedJobSpec) => metricsOf(spec)[0];
 const everySteps = ({ train, ...spec }: ResolvedJobSpec) =>
   evaluationsOf({ ...spec, train }).length === 0 ? 0 : (train.evaluation?.every_steps ?? 0);

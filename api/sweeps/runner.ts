@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isFinal, type Job, type SweepRun } from '../../contracts/index.js';
 import { deletedKey, desiredKey } from '../../formats/checkpoint/layout.js';
-import { lossOf } from '../../job-document/index.js';
+import { figureOf } from '../../job-document/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import { type JobStore, metricsBetween, type StoredSweep } from '../../state/index.js';
@@ -97,7 +97,7 @@ async function viewsOf(
 /** The evaluation after a step; of a repeated step all are equal. */
 async function valueAt(store: JobStore, { id }: Job, metric: string, step: number) {
   for await (const { eval_losses } of metricsBetween(store, id, { from: step, to: step })) {
-    const value = lossOf(eval_losses, metric);
+    const value = figureOf(eval_losses, metric);
     if (value !== undefined) return value;
   }
   return undefined;

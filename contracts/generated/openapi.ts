@@ -3407,7 +3407,7 @@ export interface components {
         /** @description A dataset to evaluate on. Set exactly one of `dataset` and `uri`. */
         EvaluationDatasetSpec: {
             /**
-             * @description Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is reserved for the
+             * @description Unique name of the evaluation; its metric is `eval_loss/`, or with `grpo` `eval_reward/`, and the name. `validation` is reserved for the
              *     data of `data.validation_fraction`, whose metric is `eval_loss`.
              */
             name: string;
@@ -3624,7 +3624,8 @@ export interface components {
         };
         /**
          * @description Metric of an evaluation: `eval_loss` for the data of `data.validation_fraction`, or `eval_loss/` and the name of
-         *     an entry of `train.evaluation.datasets`.
+         *     an entry of `train.evaluation.datasets`. With the objective `grpo` it is `eval_reward/` and the name: the mean
+         *     reward, of which higher is better.
          * @example eval_loss
          * @example eval_loss/code
          */
@@ -3636,7 +3637,7 @@ export interface components {
          */
         EarlyStoppingSpec: {
             /**
-             * @description Metric to compare; lower is better. The default is the first metric of the job: `eval_loss` with
+             * @description Metric to compare. The default is the first metric of the job: `eval_loss` with
              *     `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`.
              */
             metric?: components["schemas"]["EvaluationMetric"];
@@ -3958,6 +3959,11 @@ export interface components {
             top_p?: number;
             /** @description `grpo`: samples among the k most likely tokens; 0, the default, keeps all. */
             top_k?: number;
+            /**
+             * @description `grpo`: prompts of each dataset of `train.evaluation` that an evaluation answers, the first ones of the dataset.
+             *     Answers are the most likely tokens. 256 by default, or fewer if so many prompts do not fit into a call.
+             */
+            evaluation_prompts?: number;
             /** @description `grpo`: optimizer steps with the same samples; 1 by default. */
             num_iterations?: number;
             /** @description `grpo`: loss of a token; `ppo` by default. */
@@ -4093,7 +4099,7 @@ export interface components {
             type: "dpo" | "ipo" | "orpo" | "kto" | "simpo";
         };
         /** @description Reinforcement learning, with every field. */
-        ResolvedReinforcement: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "grader" | "prompts_per_step" | "group_size" | "max_tokens" | "temperature" | "top_p" | "top_k" | "num_iterations" | "loss" | "loss_type" | "scale_rewards" | "max_failed_share"> & {
+        ResolvedReinforcement: WithRequired<components["schemas"]["ObjectiveSpec"], "type" | "grader" | "prompts_per_step" | "group_size" | "max_tokens" | "temperature" | "top_p" | "top_k" | "num_iterations" | "loss" | "loss_type" | "scale_rewards" | "max_failed_share" | "evaluation_prompts"> & {
             /** @enum {string} */
             type: "grpo";
         };
@@ -4229,7 +4235,7 @@ export interface components {
              */
             last?: number;
             /**
-             * @description Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an evaluation. Needs
+             * @description Number of checkpoints with the best `best_metric` to keep, among those at a step with an evaluation. Needs
              *     data to evaluate on. Without `train.early_stopping`, one of `every_steps` and `train.evaluation.every_steps`
              *     is a multiple of the other.
              * @default 0
@@ -4501,11 +4507,11 @@ export interface components {
         EvaluationProgress: {
             /** @description Step of the newest evaluation. */
             step: number;
-            /** @description Loss of the newest evaluation; `null` when not finite. */
+            /** @description Loss of the newest evaluation, with the objective `grpo` its mean reward; `null` when not finite. */
             loss: number | null;
-            /** @description Step of the evaluation with the lowest loss, the first of equal ones; `null` without a finite one. */
+            /** @description Step of the evaluation with the best loss, the first of equal ones; `null` without a finite one. */
             best_step: number | null;
-            /** @description The lowest loss of an evaluation. */
+            /** @description The best loss of an evaluation, with the objective `grpo` the highest mean reward. */
             best_loss: number | null;
         };
         /**
@@ -5882,7 +5888,8 @@ export interface components {
             seconds: components["schemas"]["StepSeconds"];
             /**
              * @description Mean losses of the evaluation after the step by the name of their data, in nats per token: `validation` and the
-             *     names of `train.evaluation.datasets`; `null` when not finite. Present only for steps with an evaluation.
+             *     names of `train.evaluation.datasets`; `null` when not finite. With the objective `grpo` they are mean rewards.
+             *     Present only for steps with an evaluation, with `grpo` in the last item of such a step.
              */
             eval_losses?: {
                 [key: string]: number | null;

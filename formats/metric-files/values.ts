@@ -30,6 +30,8 @@ export function valuesOf(
     const value = metric[name];
     if (value !== undefined) values.push([name, value]);
   }
+  // Steps of no other objective have these metrics.
+  const aim = metric.reinforcement === undefined ? {} : { objective: { type: 'grpo' } };
   add('preference/', metric.preference);
   add('reinforcement/', metric.reinforcement);
   add('seconds/', metric.seconds);
@@ -40,6 +42,7 @@ export function valuesOf(
   metric.trust_ratios?.forEach((ratios, group) => {
     add(`trust_ratios/${group}/`, ratios);
   });
-  for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values.push([metricOf(name), loss]);
+  for (const [name, loss] of Object.entries(metric.eval_losses ?? {}))
+    values.push([metricOf(name, aim), loss]);
   return values;
 }

@@ -43,6 +43,36 @@ t.test('a last rollout that is used up is followed by the finish', async (t) => 
   t.same(placeOf(used, 11), { kind: 'finish' });
 });
 
+t.test('evaluations follow their steps, and the last step', async (t) => {
+  const evaluation = { every_steps: 2, datasets: [{ name: 'a' }, { name: 'b' }] };
+  const evaluated = plan({}, { steps: 5, evaluation });
+  const kinds = Array.from({ length: 34 }, (_, i) => placeOf(evaluated, i + 1)).filter(
+    ({ kind }) => kind !== 'pass',
+  );
+  const evaluationOf = (step: number) => [
+    { kind: 'evaluation', step, index: 0 },
+    { kind: 'evaluation', step, index: 1 },
+    { kind: 'save', step },
+  ];
+  t.same(kinds, [
+    { kind: 'sample', rollout: 0 },
+    { kind: 'update', done: 0 },
+    { kind: 'update', done: 1 },
+    ...evaluationOf(2),
+    { kind: 'sample', rollout: 1 },
+    { kind: 'update', done: 2 },
+    { kind: 'update', done: 3 },
+    ...evaluationOf(4),
+    { kind: 'sample', rollout: 2 },
+    { kind: 'update', done: 4 },
+    ...evaluationOf(5),
+    { kind: 'finish' },
+    { kind: 'finish' },
+  ]);
+  for (const rollout of [0, 1, 2])
+    t.same(placeOf(evaluated, sampleNumber(evaluated, rollout)), { kind: 'sample', rollout });
+});
+
 t.test('a pass of long rows fits into a call', async (t) => {
   t.equal(plan({}, { sequence_length: 65_536 }).rowsPerPass, 2);
   t.throws(() => rolloutPlan({ steps: 3, sequence_length: 16, global_batch_size: 5 }), {

@@ -1,10 +1,11 @@
 /**
  * The calls of a job with reinforcement learning, as a function of its document. A rollout is one `sample` of all its
- * prompts; then `num_iterations` optimizer steps follow, each with the passes of all samples and an `optim_step`. The
- * last call is a `finish`.
+ * prompts; then `num_iterations` optimizer steps follow, each with the passes of all samples and an `optim_step`. An
+ * evaluated step is followed by a `sample` of each evaluation's prompts, and a `save_state`. A `finish` ends the log.
  */
 import { ZerofleetError } from '../../contracts/errors.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { isEvaluated } from '../evaluation.js';
 import { type Reinforcement, reinforcementOf } from '../objective.js';
 
 /** Maximum size of a call. */
@@ -18,6 +19,9 @@ export type CallPlace =
   | { kind: 'pass'; rollout: number; begin: number; end: number; isFirst: boolean }
   /** `done`: steps before it. */
   | { kind: 'update'; done: number }
+  /** Answers to the prompts of an evaluation, by its place in `train.evaluation.datasets`. */
+  | { kind: 'evaluation'; step: number; index: number }
+  | { kind: 'save'; step: number }
   | { kind: 'finish' };
 
 export interface RolloutPlan {
@@ -30,14 +34,18 @@ export interface RolloutPlan {
   calls: number;
   rowsPerPass: number;
   passes: number;
+  evaluation: ResolvedJobSpec['train']['evaluation'];
 }
 
-type Train = Pick<ResolvedJobSpec['train'], 'objective' | 'steps' | 'sequence_length' | 'global_batch_size'>;
+type Train = Pick<
+  ResolvedJobSpec['train'],
+  'objective' | 'steps' | 'sequence_length' | 'global_batch_size' | 'evaluation'
+>;
 
 /** @throws ZerofleetError `internal_error` for a job without reinforcement learning */
 export function rolloutPlan(train: Train): RolloutPlan {
   const settings = reinforcementOf(train);
-  const { steps, sequence_length, global_batch_size } = train;
+  const { steps, sequence_length, global_batch_size, evaluation } = train;
   if (settings === null || steps === undefined)
     throw new ZerofleetError('internal_error', 'the job has no plan of rollouts');
   const samples = settings.prompts_per_step * settings.group_size;
@@ -45,7 +53,7 @@ export function rolloutPlan(train: Train): RolloutPlan {
   const rowsPerPass = Math.max(1, Math.min(global_batch_size, fitting));
   const passes = Math.ceil(samples / rowsPerPass);
   const calls = 1 + settings.num_iterations * (passes + 1);
-  return { settings, samples, steps, calls, rowsPerPass, passes };
+  return { settings, samples, steps, calls, rowsPerPass, passes, evaluation };
 }
 
 /** Returns the rollout whose samples a step uses. @param step from 1 */
@@ -54,20 +62,48 @@ export function rolloutOfStep({ settings }: RolloutPlan, step: number): number {
 }
 
 /** Returns the number of the `sample` call of a rollout. */
-export function sampleNumber({ calls }: RolloutPlan, rollout: number): number {
-  return 1 + rollout * calls;
+export function sampleNumber({ calls, settings, evaluation }: RolloutPlan, rollout: number): number {
+  const { every_steps: every = Number.POSITIVE_INFINITY } = evaluation ?? {};
+  const evaluations = Math.floor((rollout * settings.num_iterations) / every);
+  return 1 + rollout * calls + evaluations * evaluationCalls(evaluation);
+}
+
+function evaluationCalls(evaluation: RolloutPlan['evaluation']): number {
+  return evaluation === undefined ? 0 : evaluation.datasets.length + 1;
 }
 
 /** Returns what the call with this number does. */
 export function placeOf(plan: RolloutPlan, number: number): CallPlace {
-  const { calls, passes, samples, steps, rowsPerPass, settings } = plan;
-  const rollout = Math.floor((number - 1) / calls);
-  const at = (number - 1) % calls;
-  const done = rollout * settings.num_iterations + Math.max(0, Math.ceil(at / (passes + 1)) - 1);
-  if (done >= steps) return { kind: 'finish' };
+  const { passes, samples, steps, rowsPerPass, settings, evaluation } = plan;
+  const rollout = rolloutAt(plan, number);
+  let at = number - sampleNumber(plan, rollout);
+  const first = rollout * settings.num_iterations;
   if (at === 0) return { kind: 'sample', rollout };
-  const pass = (at - 1) % (passes + 1);
-  if (pass === passes) return { kind: 'update', done };
-  const begin = pass * rowsPerPass;
-  return { kind: 'pass', rollout, begin, end: Math.min(samples, begin + rowsPerPass), isFirst: at === 1 };
+  at -= 1;
+  for (let done = first; done < Math.min(steps, first + settings.num_iterations); done += 1) {
+    if (at === passes) return { kind: 'update', done };
+    if (at < passes) {
+      const begin = at * rowsPerPass;
+      const end = Math.min(samples, begin + rowsPerPass);
+      return { kind: 'pass', rollout, begin, end, isFirst: done === first && at === 0 };
+    }
+    at -= passes + 1;
+    if (!isEvaluated(plan, done + 1)) continue;
+    const index = at;
+    at -= evaluationCalls(evaluation);
+    if (at === -1) return { kind: 'save', step: done + 1 };
+    if (at < 0) return { kind: 'evaluation', step: done + 1, index };
+  }
+  return { kind: 'finish' };
+}
+
+/** Returns the last rollout whose `sample` is not behind the call. */
+export function rolloutAt(plan: RolloutPlan, number: number): number {
+  let [low, high] = [0, rolloutOfStep(plan, plan.steps)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (sampleNumber(plan, middle) <= number) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }

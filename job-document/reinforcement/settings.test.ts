@@ -50,6 +50,7 @@ t.test('defaults, and the resolved document makes the same job', async (t) => {
     loss_type: 'dapo',
     scale_rewards: 'group',
     max_failed_share: 0.1,
+    evaluation_prompts: 256,
   });
   const { data, train } = spec;
   const again = resolveSpec({ ...SMALLEST, data, train } as JobSpec, PROMPTS);
@@ -98,6 +99,25 @@ t.test('refusals name the field', async (t) => {
     '/train/optimizer/type session_unsupported',
   ]);
   t.same(refused({}, { zero: { stage: 1 } }), ['/zero/stage session_unsupported']);
+});
+
+t.test('evaluations have rewards as metrics, and prompts that fit into a call', async (t) => {
+  const HELD = { ...PROMPTS, id: 'ds_01J000000000000000000000EV' };
+  const evaluation = { every_steps: 2, datasets: [{ name: 'held_out', dataset: HELD.id }] };
+  const evaluated = (objective: Partial<Objective>, changes: Partial<JobSpec> = {}) => {
+    const aim = { type: 'grpo', grader: EXACT, ...objective } as Objective;
+    const train = { steps: 10, sequence_length: 2048, objective: aim, evaluation, ...changes.train };
+    return resolveSpec({ ...SMALLEST, ...changes, train }, PROMPTS, { evaluation: [HELD] });
+  };
+  const { spec, errors } = evaluated({}, { checkpoint: { keep: { best: 1 } } });
+  t.same(errors, []);
+  t.equal(spec.checkpoint.keep.best_metric, 'eval_reward/held_out');
+  t.match(evaluated({ evaluation_prompts: 1024, max_tokens: 2000 }).errors, [
+    { pointer: '/train/objective/evaluation_prompts', code: 'out_of_range', suggestion: '524' },
+  ]);
+  t.match(evaluated({}, { train: { early_stopping: { patience: 1 } } }).errors, [
+    { pointer: '/train/early_stopping', code: 'field_without_effect' },
+  ]);
 });
 
 t.test('prompts are read by grpo alone, and it reads nothing else', async (t) => {

@@ -12,24 +12,36 @@ type PolicyLoss = PassLoss & Reinforcement['loss'];
 const AT = '/train/objective';
 /** Largest size of a prompt's token as text. */
 const TOKEN_BYTES = 8;
+/** Default of `evaluation_prompts`. */
+const EVALUATED = 256;
 /** Fields whose defaults follow from others, or that have none. */
-const WITHOUT_DEFAULT = ['grader', 'max_tokens'] as const;
+const WITHOUT_DEFAULT = ['grader', 'max_tokens', 'evaluation_prompts'] as const;
 
 export function resolveReinforcement(given: Given, sequenceLength: number): Reinforcement {
+  const maxTokens = given.max_tokens ?? Math.max(1, Math.floor(sequenceLength / 2));
   const filled = filledByType<Reinforcement>('ObjectiveSpec', { ...given, type: 'grpo' });
   return {
     ...filled,
     loss: filledByType<PolicyLoss>('PolicyLoss', filled.loss),
-    max_tokens: given.max_tokens ?? Math.max(1, Math.floor(sequenceLength / 2)),
+    max_tokens: maxTokens,
+    evaluation_prompts:
+      given.evaluation_prompts ?? Math.min(EVALUATED, largestEvaluation(sequenceLength, maxTokens)),
     // Its absence is an error.
     grader: given.grader as Grader,
   };
 }
 
+/** Returns the largest number of prompts that one call answers once. */
+function largestEvaluation(sequenceLength: number, maxTokens: number): number {
+  const room = Math.max(1, sequenceLength - maxTokens);
+  const prompts = Math.min(MAX_CALL_BYTES / TOKEN_BYTES / room, MAX_SAMPLED_TOKENS / maxTokens);
+  return Math.max(1, Math.floor(prompts));
+}
+
 /** @param given as sent, to find fields without effect */
 export function checkReinforcement(
   given: Given,
-  { prompts_per_step, group_size, max_tokens, loss }: Reinforcement,
+  { prompts_per_step, group_size, max_tokens, loss, evaluation_prompts }: Reinforcement,
   { sequence_length, adapter }: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'adapter'>,
 ): FieldError[] {
   const fields = new Set([...fieldsOfType('ObjectiveSpec', 'grpo'), ...WITHOUT_DEFAULT]);
@@ -51,6 +63,11 @@ export function checkReinforcement(
     const message = `${prompts_per_step} prompts of up to ${room} tokens exceed the size of a call`;
     const fit = String(Math.max(1, Math.floor(MAX_CALL_BYTES / TOKEN_BYTES / room)));
     errors.push(fieldError(`${AT}/prompts_per_step`, 'out_of_range', message, fit));
+  }
+  const most = largestEvaluation(sequence_length, max_tokens);
+  if (evaluation_prompts > most) {
+    const message = `${evaluation_prompts} prompts and answers exceed the size of a call`;
+    errors.push(fieldError(`${AT}/evaluation_prompts`, 'out_of_range', message, String(most)));
   }
   const samples = prompts_per_step * group_size;
   if (samples > MAX_SAMPLES) {

@@ -51,6 +51,42 @@ t.test('variants of the objective grpo', async (t) => {
     t.match(await replayed(id, 1), { code: 0, out: /results are the same, bit for bit/ });
   });
 
+  await t.test('evaluations by the grader: rewards, the best checkpoint, and a replay', async (t) => {
+    const jobOf = (ranks: number): JobSpec => {
+      const job = digitsJob({ name: `evaluated on ${ranks}`, dataset, steps: STEPS, ranks });
+      const evaluation = { every_steps: 2, datasets: [{ name: 'digits', dataset }] };
+      return {
+        ...job,
+        train: { ...job.train, evaluation },
+        checkpoint: { every_steps: 1, keep: { last: 1, best: 2 } },
+      };
+    };
+    const [one, three] = [await trained(jobOf(1)), await trained(jobOf(3))];
+    t.equal(three.export?.state_digest, one.export?.state_digest);
+    const figures = async (id: string) => {
+      const found = new Map<number, number>();
+      for await (const { step, eval_losses } of client.jobs.metrics(id))
+        if (eval_losses) found.set(step, eval_losses.digits ?? Number.NaN);
+      return [...found];
+    };
+    const measured = await figures(one.id);
+    t.same(
+      measured.map(([step]) => step),
+      [2, 4, 6],
+    );
+    t.same(await figures(three.id), measured);
+    const best = Math.max(...measured.map(([, reward]) => reward));
+    t.match(one.progress.evaluations, { digits: { step: 6, best_loss: best } });
+    const kept: [number, number | undefined][] = [];
+    for await (const { step, eval_losses } of client.jobs.checkpoints(one.id))
+      kept.push([step, eval_losses?.digits]);
+    t.ok(
+      kept.some(([, reward]) => reward === best),
+      JSON.stringify(kept),
+    );
+    t.match(await replayed(one.id, 2), { code: 0, out: /results are the same, bit for bit/ });
+  });
+
   await t.test('a pause at the last step ends in the same state, behind one finish', async (t) => {
     const jobOf = (name: string) => digitsJob({ name, dataset, steps: STEPS, ranks: 1 });
     const expected = await trained(jobOf('whole'));

@@ -172,6 +172,7 @@ function attemptParts(deps: AgentDeps, { job, execution, control, trace }: Trace
     interval_ms: timing.report_interval_ms,
     log,
     evaluations: job.progress.evaluations,
+    train: job.spec.train,
   });
   const logs = new LogReporter({ store, lease, interval_ms: timing.report_interval_ms, log });
   const ctx: AttemptContext = { deps, job, trace, lease, stops, resizer, reporter, logs, log };

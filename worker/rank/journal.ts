@@ -132,7 +132,9 @@ class Journal {
       lr,
       tokens_per_second: tokensPerSecond,
       seconds,
-      ...Object.fromEntries(evaluations.map((evaluation) => [metricOf(evaluation.name), evaluation.loss])),
+      ...Object.fromEntries(
+        evaluations.map((evaluation) => [metricOf(evaluation.name, {}), evaluation.loss]),
+      ),
       ...(loss_scale !== 1 && { loss_scale }),
     });
   }

@@ -8,7 +8,13 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../job-document/index.js';
+import {
+  afterEvaluation,
+  evaluationOf,
+  hasStoppedEarly,
+  isEvaluated,
+  tokensPerStep,
+} from '../../job-document/index.js';
 import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { type SavePace, savePace } from '../shared/save-pace.js';
 import { requireProgress, SkippedRun } from './skipped-run.js';
@@ -59,7 +65,10 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     step = result.step;
     options.onStep(result);
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
-    const evaluations = isEvaluated(step, stop, start) ? await evaluate(trainer, start) : [];
+    const evaluations =
+      !(stop & STEP_FLAGS.cancel) && isEvaluated(start.spec.train, step)
+        ? await evaluate(trainer, start)
+        : [];
     early_stopping = stateAfter(early_stopping, step, evaluations, start);
     const record = { eval_losses: finiteLosses(evaluations), early_stopping };
     if (start.rank === 0) await options.send(steppedMessage(result, { evaluations, early_stopping }, start));
@@ -121,15 +130,6 @@ class Saves {
   }
 }
 
-/**
- * Depends only on the step, unless the job is cancelled, so that an interrupted job is evaluated after the same steps.
- */
-function isEvaluated(step: number, stop: number, { spec }: StartMessage): boolean {
-  const { evaluation, steps } = spec.train;
-  if (evaluation === undefined || stop & STEP_FLAGS.cancel) return false;
-  return step % evaluation.every_steps === 0 || step === steps;
-}
-
 async function evaluate(trainer: RankTrainer, { evaluation_files }: StartMessage): Promise<Evaluation[]> {
   const evaluations: Evaluation[] = [];
   for (const [file, { name }] of evaluation_files.entries()) {
@@ -148,7 +148,7 @@ function stateAfter(
   { spec }: StartMessage,
 ): EarlyStoppingState | null {
   const { early_stopping } = spec.train;
-  const judged = evaluations.find(({ name }) => metricOf(name) === early_stopping?.metric);
+  const judged = evaluations.find(({ name }) => name === evaluationOf(early_stopping?.metric ?? ''));
   if (before === null || judged === undefined || early_stopping === undefined) return before;
   return afterEvaluation(before, { step, loss: judged.loss }, early_stopping);
 }

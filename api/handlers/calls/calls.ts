@@ -8,7 +8,13 @@ import {
 } from '../../../contracts/index.js';
 import { readCallResult, typeOfCall } from '../../../formats/calls/call-log.js';
 import { callKey, callResultKey, rewardsKey } from '../../../formats/checkpoint/layout.js';
-import { reinforcementOf, rolloutOfStep, rolloutPlan, sampleNumber } from '../../../job-document/index.js';
+import {
+  reinforcementOf,
+  rolloutAt,
+  rolloutOfStep,
+  rolloutPlan,
+  sampleNumber,
+} from '../../../job-document/index.js';
 import type { CallCounters } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { checkCall, type StoredText } from '../../calls/append-call.js';
@@ -89,7 +95,7 @@ export const getRollout: OperationHandler<'getRollout'> = async (request, reply)
     throw new ZerofleetError('no_rollouts', `the objective of job ${id} is not grpo`);
   const { answered } = await countersOf(request, id);
   const plan = rolloutPlan(spec.train);
-  const known = Math.floor((answered - 1) / plan.calls);
+  const known = rolloutAt(plan, answered);
   // The rewards of the newest samples may not be known yet.
   const asked = step === undefined ? [known, known - 1] : [rolloutOfStep(plan, step)];
   for (const rollout of asked) {

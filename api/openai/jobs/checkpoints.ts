@@ -52,6 +52,8 @@ async function ofCheckpoint(
   { id, step, committed_at, eval_losses = {} }: Checkpoint,
 ): Promise<FineTuningJobCheckpoint> {
   const { [VALIDATION_FILE]: validLoss } = eval_losses;
+  // The client's types have losses only.
+  const isRewarded = job.spec.train.objective?.type === 'grpo';
   let newest: JobMetric | null = null;
   for await (const metric of metricsBetween(store, job.id, { from: step, to: step })) newest = metric;
   const trainLoss = newest?.loss;
@@ -65,7 +67,7 @@ async function ofCheckpoint(
     metrics: {
       step,
       ...(typeof trainLoss === 'number' && { train_loss: trainLoss }),
-      ...(validLoss !== undefined && { valid_loss: validLoss, full_valid_loss: validLoss }),
+      ...(validLoss !== undefined && !isRewarded && { valid_loss: validLoss, full_valid_loss: validLoss }),
     },
   };
 }

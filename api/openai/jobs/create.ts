@@ -79,6 +79,7 @@ export function specOf(body: CreateBody, base: BaseModel): JobSpec {
   const multiplier = numberOr(learning_rate_multiplier, 1);
   const epochs = numberOr(n_epochs, DEFAULT_EPOCHS);
   const { validation_file, seed, suffix } = body;
+  const { eval_interval } = body.method?.reinforcement?.hyperparameters ?? {};
   return {
     name: suffix ?? 'fine-tuning',
     labels: {
@@ -107,7 +108,10 @@ export function specOf(body: CreateBody, base: BaseModel): JobSpec {
       }),
       ...(type === 'reinforcement' && { objective: reinforcementOf(body) }),
       ...(validation_file && {
-        evaluation: { datasets: [{ name: VALIDATION_FILE, dataset: validation_file }] },
+        evaluation: {
+          datasets: [{ name: VALIDATION_FILE, dataset: validation_file }],
+          ...(typeof eval_interval === 'number' && { every_steps: eval_interval }),
+        },
       }),
     },
   };
@@ -122,26 +126,16 @@ function methodOf({ method, hyperparameters, integrations }: CreateBody) {
 }
 
 /** Returns the objective of the method `reinforcement`. */
-function reinforcementOf({ method, validation_file }: CreateBody) {
+function reinforcementOf({ method }: CreateBody) {
   const { grader, hyperparameters = {} } = method?.reinforcement ?? {};
-  const { batch_size, compute_multiplier, eval_interval, eval_samples } = hyperparameters;
+  const { batch_size, compute_multiplier, eval_samples } = hyperparameters;
   if (grader === undefined)
     throw notSupported('method.reinforcement', 'the method reinforcement needs method.reinforcement.grader');
-  for (const [name, value] of Object.entries({ eval_interval, eval_samples }))
-    if (typeof value === 'number')
-      throw notSupported(
-        `method.reinforcement.hyperparameters.${name}`,
-        `${name} is not supported, because there are no evaluations by graders; omit it`,
-      );
-  if (validation_file)
-    throw notSupported(
-      'validation_file',
-      'the method reinforcement has no evaluations; omit validation_file',
-    );
   return {
     type: 'grpo' as const,
     grader,
     ...(typeof batch_size === 'number' && { prompts_per_step: batch_size }),
+    ...(typeof eval_samples === 'number' && { evaluation_prompts: eval_samples }),
     group_size: Math.max(2, Math.round(DEFAULT_GROUP * numberOr(compute_multiplier, 1))),
   };
 }

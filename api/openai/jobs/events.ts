@@ -84,9 +84,13 @@ function messageOf(jobId: string, type: string, data: JobEvent['data']): string 
   return `${type}: ${details.join(', ')}`;
 }
 
-function ofMetric({ position, at, step, loss, eval_losses }: JobMetric, totalSteps = 0): FineTuningJobEvent {
-  const validLoss = eval_losses?.[VALIDATION_FILE] ?? null;
-  const losses = `training loss=${loss?.toFixed(4)}${validLoss === null ? '' : `, validation loss=${validLoss.toFixed(4)}`}`;
+function ofMetric(
+  { position, at, step, loss, eval_losses, reinforcement }: JobMetric,
+  totalSteps = 0,
+): FineTuningJobEvent {
+  const measured = eval_losses?.[VALIDATION_FILE] ?? null;
+  const figure = reinforcement ? 'reward' : 'loss';
+  const losses = `training loss=${loss?.toFixed(4)}${measured === null ? '' : `, validation ${figure}=${measured.toFixed(4)}`}`;
   return {
     id: `ftevent-${position}`,
     object: 'fine_tuning.job.event',
@@ -98,7 +102,8 @@ function ofMetric({ position, at, step, loss, eval_losses }: JobMetric, totalSte
       step,
       total_steps: totalSteps,
       train_loss: loss,
-      ...(validLoss !== null && { valid_loss: validLoss }),
+      ...(reinforcement?.reward !== undefined && { train_reward_mean: reinforcement.reward }),
+      ...(measured !== null && { [reinforcement ? 'valid_reward_mean' : 'valid_loss']: measured }),
     },
   };
 }

@@ -77,7 +77,11 @@ async function documentOf({ client }: Context, { id, name, spec }: Job, ranks?: 
 }
 
 /** Returns the document of a session that a client gives the calls of an objective. Its leaves are those of the job. */
-function asSession({ data, train = {}, ...document }: JobSpec, resolved: Job['spec']): JobSpec {
+function asSession(
+  { data, train = {}, checkpoint = {}, ...document }: JobSpec,
+  resolved: Job['spec'],
+): JobSpec {
+  const { keep: _keep, ...saves } = checkpoint;
   const { dataset: _, uri: _uri, format: _format, seed: _seed, packing: _packing, ...texts } = data;
   const { global_batch_size, micro_batch_size } = resolved.train;
   const {
@@ -85,11 +89,13 @@ function asSession({ data, train = {}, ...document }: JobSpec, resolved: Job['sp
     steps: _steps,
     epochs: _epochs,
     lr_schedule: _schedule,
+    evaluation: _evaluation,
     ...settings
   } = train;
   return {
     ...document,
     data: texts,
+    checkpoint: saves,
     train: { ...settings, global_batch_size, micro_batch_size, session: {} },
   };
 }

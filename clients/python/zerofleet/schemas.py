@@ -1102,8 +1102,9 @@ class ResolvedData(_ResolvedDataRequired, total=False):
 
 class _EvaluationDatasetSpecRequired(TypedDict):
     name: str
-    """Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is
-    reserved for the data of `data.validation_fraction`, whose metric is `eval_loss`."""
+    """Unique name of the evaluation; its metric is `eval_loss/`, or with `grpo` `eval_reward/`, and
+    the name. `validation` is reserved for the data of `data.validation_fraction`, whose metric is
+    `eval_loss`."""
 
 
 
@@ -1118,8 +1119,9 @@ class EvaluationDatasetSpec(_EvaluationDatasetSpecRequired, total=False):
 
 class _ResolvedEvaluationDatasetRequired(TypedDict):
     name: str
-    """Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is
-    reserved for the data of `data.validation_fraction`, whose metric is `eval_loss`."""
+    """Unique name of the evaluation; its metric is `eval_loss/`, or with `grpo` `eval_reward/`, and
+    the name. `validation` is reserved for the data of `data.validation_fraction`, whose metric is
+    `eval_loss`."""
     dataset: DatasetId
 
 
@@ -1297,8 +1299,8 @@ class EarlyStoppingSpec(_EarlyStoppingSpecRequired, total=False):
     succeeds with the reason `early_stopping`. Needs data to evaluate on. Each evaluation that
     improves is saved as a checkpoint, and the newest of these is kept."""
     metric: EvaluationMetric
-    """Metric to compare; lower is better. The default is the first metric of the job: `eval_loss`
-    with `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
+    """Metric to compare. The default is the first metric of the job: `eval_loss` with
+    `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
     min_delta: float
     """An evaluation improves if it is below the best value by at least this difference. The first
     finite value improves."""
@@ -1496,6 +1498,10 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
     top_k: int
     """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    evaluation_prompts: int
+    """`grpo`: prompts of each dataset of `train.evaluation` that an evaluation answers, the first
+    ones of the dataset. Answers are the most likely tokens. 256 by default, or fewer if so many
+    prompts do not fit into a call."""
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
@@ -1682,8 +1688,8 @@ class ResolvedEma(TypedDict):
 class ResolvedEarlyStopping(TypedDict):
     """Early stopping, with every field."""
     metric: EvaluationMetric
-    """Metric to compare; lower is better. The default is the first metric of the job: `eval_loss`
-    with `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
+    """Metric to compare. The default is the first metric of the job: `eval_loss` with
+    `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
     patience: int
     """Consecutive evaluations without an improvement that end the training; less than the
     evaluations of the job."""
@@ -1751,6 +1757,10 @@ class ResolvedPreferences(_ResolvedPreferencesRequired, total=False):
     """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
     top_k: int
     """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    evaluation_prompts: int
+    """`grpo`: prompts of each dataset of `train.evaluation` that an evaluation answers, the first
+    ones of the dataset. Answers are the most likely tokens. 256 by default, or fewer if so many
+    prompts do not fit into a call."""
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
@@ -1783,6 +1793,10 @@ class _ResolvedReinforcementRequired(TypedDict):
     """`grpo`: samples among the most likely tokens with this total probability; 1 by default."""
     top_k: int
     """`grpo`: samples among the k most likely tokens; 0, the default, keeps all."""
+    evaluation_prompts: int
+    """`grpo`: prompts of each dataset of `train.evaluation` that an evaluation answers, the first
+    ones of the dataset. Answers are the most likely tokens. 256 by default, or fewer if so many
+    prompts do not fit into a call."""
     num_iterations: int
     """`grpo`: optimizer steps with the same samples; 1 by default."""
     loss: PolicyLoss
@@ -2039,7 +2053,7 @@ class KeepSpec(TypedDict, total=False):
     last: int
     """Number of newest checkpoints to keep; 100 by default in a session."""
     best: int
-    """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
+    """Number of checkpoints with the best `best_metric` to keep, among those at a step with an
     evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and
     `train.evaluation.every_steps` is a multiple of the other."""
     best_metric: EvaluationMetric
@@ -2110,7 +2124,7 @@ class _ResolvedKeepRequired(TypedDict):
     last: int
     """Number of newest checkpoints to keep; 100 by default in a session."""
     best: int
-    """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
+    """Number of checkpoints with the best `best_metric` to keep, among those at a step with an
     evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and
     `train.evaluation.every_steps` is a multiple of the other."""
 
@@ -2323,12 +2337,13 @@ class EvaluationProgress(TypedDict):
     step: int
     """Step of the newest evaluation."""
     loss: Optional[float]
-    """Loss of the newest evaluation; `null` when not finite."""
+    """Loss of the newest evaluation, with the objective `grpo` its mean reward; `null` when not
+    finite."""
     best_step: Optional[int]
-    """Step of the evaluation with the lowest loss, the first of equal ones; `null` without a finite
+    """Step of the evaluation with the best loss, the first of equal ones; `null` without a finite
     one."""
     best_loss: Optional[float]
-    """The lowest loss of an evaluation."""
+    """The best loss of an evaluation, with the objective `grpo` the highest mean reward."""
 
 
 class PreferenceMetrics(TypedDict):
@@ -3147,8 +3162,9 @@ class JobMetric(_JobMetricRequired, total=False):
     spread over ranks, those of rank 0."""
     eval_losses: Dict[str, Optional[float]]
     """Mean losses of the evaluation after the step by the name of their data, in nats per token:
-    `validation` and the names of `train.evaluation.datasets`; `null` when not finite. Present only
-    for steps with an evaluation."""
+    `validation` and the names of `train.evaluation.datasets`; `null` when not finite. With the
+    objective `grpo` they are mean rewards. Present only for steps with an evaluation, with `grpo`
+    in the last item of such a step."""
     loss_scale: float
     """Loss scale of the step; 1 without loss scaling."""
     skipped_steps: int
@@ -5171,7 +5187,8 @@ Overrides = List[OverrideSpec]
 
 EvaluationMetric = str
 """Metric of an evaluation: `eval_loss` for the data of `data.validation_fraction`, or `eval_loss/`
-and the name of an entry of `train.evaluation.datasets`."""
+and the name of an entry of `train.evaluation.datasets`. With the objective `grpo` it is
+`eval_reward/` and the name: the mean reward, of which higher is better."""
 
 GraderName = str
 """Name in scores and errors."""

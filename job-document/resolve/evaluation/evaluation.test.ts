@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Dataset, JobSpec } from '../../../contracts/index.js';
-import { datasetsOf, evaluationSectionsOf, evaluationsOf, lossOf, metricOf } from '../../evaluation.js';
+import { datasetsOf, evaluationSectionsOf, evaluationsOf, figureOf, metricOf } from '../../evaluation.js';
 import { resolveSpec } from '../../resolve-spec.js';
 import { DATASET, SMALLEST } from '../../testing/documents.js';
 
@@ -33,7 +33,10 @@ t.test('named datasets are evaluated after the validation data, as the training 
   const { spec, errors } = resolve();
   t.same(errors, []);
   t.same(spec.train.evaluation, { every_steps: 100, datasets: NAMED });
-  t.same(evaluationsOf(spec).map(metricOf), ['eval_loss/code', 'eval_loss/chat-1']);
+  t.same(
+    evaluationsOf(spec).map((name) => metricOf(name, spec.train)),
+    ['eval_loss/code', 'eval_loss/chat-1'],
+  );
   const validated = resolve(NAMED, {
     data: VALIDATED,
     train: { evaluation: { every_steps: 5, datasets: NAMED } },
@@ -61,12 +64,12 @@ t.test('a resolved document resolves to itself', async (t) => {
 
 t.test('losses by metric', async (t) => {
   const losses = { validation: 1, code: null, eval_loss: 3 };
-  t.equal(lossOf(losses, 'eval_loss'), 1);
-  t.equal(lossOf(losses, 'eval_loss/code'), null);
-  t.equal(lossOf(losses, 'eval_loss/eval_loss'), 3);
+  t.equal(figureOf(losses, 'eval_loss'), 1);
+  t.equal(figureOf(losses, 'eval_loss/code'), null);
+  t.equal(figureOf(losses, 'eval_loss/eval_loss'), 3);
   for (const metric of ['loss', 'code', 'validation', 'eval_loss/validation', 'eval_loss/chat'])
-    t.equal(lossOf(losses, metric), undefined, metric);
-  t.equal(lossOf(undefined, 'eval_loss'), undefined);
+    t.equal(figureOf(losses, metric), undefined, metric);
+  t.equal(figureOf(undefined, 'eval_loss'), undefined);
 });
 
 t.test('early stopping and the best checkpoints may name any metric of the job', async (t) => {

@@ -9,6 +9,7 @@ import {
   metricOf,
   VALIDATION,
 } from '../../evaluation.js';
+import { reinforcementOf } from '../../objective.js';
 import { checkFormat, sequencesOf } from '../data.js';
 import type { DataSources } from '../tokenizer.js';
 
@@ -49,7 +50,9 @@ export function checkEvaluation(
     ...checkNames(evaluation.datasets.map(({ name }) => name)),
     ...evaluationSectionsOf(resolved).flatMap((data, i) => {
       const dataset = sources.evaluation[i];
-      return dataset ? checkDataset(dataset, data, resolved.train, i, sources) : [];
+      return dataset && reinforcementOf(resolved.train) === null
+        ? checkDataset(dataset, data, resolved.train, i, sources)
+        : [];
     }),
   ];
 }
@@ -90,7 +93,7 @@ function checkDataset(
 
 /** Checks that a job has the metric. */
 export function checkMetric(at: string, metric: string, resolved: ResolvedJobSpec): FieldError[] {
-  const metrics = evaluationsOf(resolved).map(metricOf);
+  const metrics = evaluationsOf(resolved).map((name) => metricOf(name, resolved.train));
   if (metrics.includes(metric)) return [];
   const message = `the job has no metric ${metric}; write one of ${metrics.join(', ')}`;
   return [

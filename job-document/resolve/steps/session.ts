@@ -15,13 +15,13 @@ export function resolveSession(session: Train['session']): Pick<ResolvedJobSpec[
 /** Fields that steps of calls do not read. */
 const OF_SEQUENCES = {
   data: ['mixture', 'chat', 'packing', 'validation_fraction'],
-  train: ['loss_scale', 'max_skipped_share', 'overrides', 'ema', 'evaluation', 'early_stopping'],
+  train: ['loss_scale', 'max_skipped_share', 'overrides', 'ema', 'early_stopping'],
 } as const;
 
 /** Fields that describe the data or a number of steps, which an objective has. */
 const OF_DATA = {
   data: ['dataset', 'uri', 'format', 'seed'],
-  train: ['steps', 'epochs', 'lr_schedule', 'objective'],
+  train: ['steps', 'epochs', 'lr_schedule', 'objective', 'evaluation'],
 } as const;
 
 /** Programs name the states that they have saved. */

@@ -190,7 +190,7 @@ export async function flushReports({
 
 /** Appends an event to the job's stream. Failures are only logged, because they must not stop the attempt. */
 export async function emit(
-  ctx: AttemptContext,
+  ctx: Pick<AttemptContext, 'deps' | 'lease' | 'log'>,
   type: string,
   data: Record<string, unknown>,
   options: Pick<EventInput, 'root_cause'> = {},

@@ -71,10 +71,11 @@ export class Generation implements WorldListener {
     this.saves = new SaveCollector({
       world_size: ctx.world_size,
       commit: async (save) => {
-        await this.steps.beforeCommit(save);
+        const measured = await this.steps.beforeCommit(save);
         // An attempt that continues from this checkpoint does not repeat its steps, so it never reports them.
         await ctx.reporter.flushPresent();
-        await options.checkpoints.commit(save, this.writtenBy());
+        const evalLosses = { ...save.eval_losses, ...measured };
+        await options.checkpoints.commit({ ...save, eval_losses: evalLosses }, this.writtenBy());
         this.steps.saved(save);
       },
       onFailed: (save, error) => {

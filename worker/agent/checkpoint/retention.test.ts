@@ -37,6 +37,13 @@ t.test('a pinned checkpoint stays and does not count towards keep.last', async (
   t.strictSame(ids(superseded(all, { keep: { last: 1, best: 0 } })), ['c20']);
 });
 
+t.test('of rewards the highest are the best', async (t) => {
+  const all = [0.5, 0.75, 0.25].map((reward, i) => checkpoint(10 * i, { eval_losses: { held_out: reward } }));
+  const keep = { last: 1, best: 1, best_metric: 'eval_reward/held_out' };
+  t.strictSame(ids(superseded(all, { keep })), ['c0']);
+  t.strictSame(ids(superseded(all, { keep: { ...keep, best_metric: 'eval_loss/held_out' } })), ['c10', 'c0']);
+});
+
 t.test('of two checkpoints at one step the later one is newer', async (t) => {
   const first = checkpoint(10, { id: 'first', committed_at: '2026-01-01T00:00:00Z' });
   const second = checkpoint(10, { id: 'second', committed_at: '2026-01-02T00:00:00Z' });

@@ -1,6 +1,6 @@
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../../contracts/index.js';
 import { checkpointsPrefix } from '../../../formats/checkpoint/layout.js';
-import { lossOf } from '../../../job-document/index.js';
+import { figureOf, gainOf } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import type { JobStore } from '../../../state/index.js';
 import { codeOf } from '../../shared/errors.js';
@@ -30,9 +30,9 @@ export interface RetentionContext extends RecordsContext {
 type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
 
 /**
- * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest
- * losses, the best one of early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are
- * removed as soon as there is an undamaged one.
+ * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the best figures,
+ * the best one of early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are removed
+ * as soon as there is an undamaged one.
  */
 export function superseded(
   checkpoints: readonly Checkpoint[],
@@ -54,12 +54,12 @@ export function superseded(
 
 /** Returns the checkpoints that have the metric, by its value; the earlier step comes first among equal ones. */
 function bestFirst(checkpoints: readonly Checkpoint[], metric = ''): Checkpoint[] {
-  const losses = checkpoints.flatMap((checkpoint) => {
-    const loss = lossOf(checkpoint.eval_losses, metric);
-    return loss == null ? [] : [{ checkpoint, loss }];
+  const measured = checkpoints.flatMap((checkpoint) => {
+    const figure = figureOf(checkpoint.eval_losses, metric);
+    return figure == null ? [] : [{ checkpoint, figure }];
   });
-  return losses
-    .sort((a, b) => a.loss - b.loss || a.checkpoint.step - b.checkpoint.step)
+  return measured
+    .sort((a, b) => gainOf(metric, b.figure, a.figure) || a.checkpoint.step - b.checkpoint.step)
     .map(({ checkpoint }) => checkpoint);
 }
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { type ReportedProgress, ZerofleetError } from '../../../contracts/index.js';
+import { type JobMetric, type ReportedProgress, ZerofleetError } from '../../../contracts/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import type { JobExecution } from '../../../state/index.js';
 import { control } from '../../testing/held-lease.js';
@@ -11,7 +11,15 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
 const WORLD = { world_size: 1, memory_bytes: 4096, system: null, total_steps: 900 };
 
-function reporter(t: Test, report: Report, evaluations?: ReportedProgress['evaluations']) {
+interface Options {
+  evaluations?: ReportedProgress['evaluations'];
+  train?: ConstructorParameters<typeof ProgressReporter>[0]['train'];
+  /** Metrics that the store has. */
+  stored?: JobMetric[];
+}
+
+function reporter(t: Test, report: Report, { evaluations, train, stored = [] }: Options = {}) {
+  const readSteps = async () => stored;
   const renewLease = async () => control;
   const onControl = () => undefined;
   const lease = new Lease(
@@ -19,11 +27,12 @@ function reporter(t: Test, report: Report, evaluations?: ReportedProgress['evalu
     performance.now(),
   );
   const progress = new ProgressReporter({
-    store: { report },
+    store: { report, readSteps },
     lease,
     interval_ms: 60_000,
     log,
     evaluations,
+    train,
   });
   t.teardown(async () => {
     lease.lose(new Error('test ends'));
@@ -90,6 +99,27 @@ t.test('the losses of evaluations are part of their step', async (t) => {
   t.strictSame(losses, [undefined, { validation: 1.5 }, { validation: null, code: 2 }]);
 });
 
+t.test(
+  'an evaluation behind a step writes its metrics again, and the highest reward is the best',
+  async (t) => {
+    const calls: Parameters<Report>[] = [];
+    const grader = { type: 'webhook', name: 'w', webhook: 'wh_1' };
+    const train = { objective: { type: 'grpo', grader } } as unknown as NonNullable<Options['train']>;
+    const at = new Date().toISOString();
+    const stored = [{ seq: 7, position: 'p', kind: 'metric', epoch: 1, step: 2, lr: 0.5, at } as JobMetric];
+    const { progress } = reporter(t, async (...call) => calls.push(call), { train, stored });
+    progress.stepped(stepped(2), WORLD);
+    await progress.evaluated(2, { held_out: 0.5 });
+    await progress.evaluated(4, { held_out: 0.25 });
+    await progress.flush();
+    const written = calls.flatMap(([, , metrics]) => metrics);
+    t.strictSame(written[1], { step: 2, lr: 0.5, at, eval_losses: { held_out: 0.5 } });
+    t.strictSame(calls.at(-1)?.[3]?.evaluations, {
+      held_out: { step: 4, loss: 0.25, best_step: 2, best_loss: 0.5 },
+    });
+  },
+);
+
 t.test('the newest and the best evaluation of each dataset are in the progress', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
@@ -119,7 +149,7 @@ t.test('the newest and the best evaluation of each dataset are in the progress',
 t.test('another worker continues with the evaluations of the job', async (t) => {
   const calls: Parameters<Report>[] = [];
   const evaluations = { validation: { step: 4, loss: 2, best_step: 2, best_loss: 1 } };
-  const { progress } = reporter(t, async (...call) => calls.push(call), evaluations);
+  const { progress } = reporter(t, async (...call) => calls.push(call), { evaluations });
   progress.stepped(stepped(5), WORLD);
   await progress.flush();
   t.same(calls[0]?.[3]?.evaluations, evaluations);

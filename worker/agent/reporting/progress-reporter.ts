@@ -1,18 +1,26 @@
-import type { PreferenceMetrics, ReportedProgress } from '../../../contracts/index.js';
+import type { PreferenceMetrics, ReportedProgress, ResolvedJobSpec } from '../../../contracts/index.js';
 import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
+import { gainOf, metricOf } from '../../../job-document/index.js';
 import type { Logger } from '../../../platform/logging/logging.js';
-import type { JobExecution, MetricInput } from '../../../state/index.js';
+import type { JobExecution, JobStreams, MetricInput } from '../../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import type { StepUse } from '../supervisor/world.js';
 import { BatchWriter } from './batch-writer.js';
 
 interface ProgressReporterOptions {
-  store: Pick<JobExecution, 'report'>;
+  store: Pick<JobExecution, 'report'> & Pick<JobStreams, 'readSteps'>;
   lease: Lease;
   interval_ms: number;
   log: Logger;
   /** Evaluations of the job so far. */
   evaluations?: Evaluations | undefined;
+  /** Determines which figures of evaluations are better. */
+  train?: Pick<ResolvedJobSpec['train'], 'objective'> | undefined;
+}
+
+interface Evaluated {
+  step: number;
+  evaluations: readonly Pick<SteppedMessage['evaluations'][number], 'name' | 'loss'>[];
 }
 
 type Evaluations = NonNullable<ReportedProgress['evaluations']>;
@@ -29,7 +37,8 @@ export class ProgressReporter {
   private progress: ReportedProgress | null = null;
   private evaluations: Evaluations;
 
-  constructor({ store, lease, interval_ms, log, evaluations = {} }: ProgressReporterOptions) {
+  constructor(private readonly options: ProgressReporterOptions) {
+    const { store, lease, interval_ms, log, evaluations = {} } = options;
     this.evaluations = evaluations;
     this.metrics = new BatchWriter({
       lease,
@@ -63,7 +72,7 @@ export class ProgressReporter {
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
     const tokens = message.total_tokens;
     const loss = finiteOrNull(message.loss);
-    this.evaluations = afterEvaluations(this.evaluations, message);
+    this.evaluations = this.afterEvaluations(message);
     this.progress = this.progressAt(message, { total_steps, tokens, loss });
     this.metrics.add({
       step: message.step,
@@ -87,6 +96,20 @@ export class ProgressReporter {
     });
   }
 
+  /** Writes the metrics of a reported step again, with the figures of an evaluation that followed it. */
+  async evaluated(step: number, figures: Readonly<Record<string, number>>): Promise<void> {
+    const { store, lease } = this.options;
+    const evaluations = Object.entries(figures).map(([name, loss]) => ({ name, loss }));
+    this.evaluations = this.afterEvaluations({ step, evaluations });
+    if (this.progress) this.progress = { ...this.progress, evaluations: this.evaluations };
+    await this.flushPresent();
+    const reported = await lease.call((id) => store.readSteps(id, null, MAX_BATCH, { from: step, to: step }));
+    const newest = reported.at(-1);
+    if (newest === undefined) return;
+    const { seq: _seq, position: _position, kind: _kind, epoch: _epoch, ...metric } = newest;
+    this.metrics.add({ ...metric, eval_losses: figures });
+  }
+
   /** Resets the speed for a new generation. Steps that it repeats have been reported. */
   restarted(): void {
     this.recent.length = 0;
@@ -105,6 +128,23 @@ export class ProgressReporter {
   /** Idempotent. */
   close(): Promise<void> {
     return this.metrics.close();
+  }
+
+  /** A repeated evaluation has the same loss, so it changes nothing of the best one. */
+  private afterEvaluations({ step, evaluations }: Evaluated): Evaluations {
+    const before = this.evaluations;
+    const { train = {} } = this.options;
+    const after = evaluations.map(({ name, loss: measured }): [string, Evaluations[string]] => {
+      const loss = finiteOrNull(measured);
+      const { best_step = null, best_loss = null } = before[name] ?? {};
+      const isBest =
+        loss !== null && (best_loss === null || gainOf(metricOf(name, train), loss, best_loss) > 0);
+      return [
+        name,
+        { step, loss, ...(isBest ? { best_step: step, best_loss: loss } : { best_step, best_loss }) },
+      ];
+    });
+    return after.length === 0 ? before : { ...before, ...Object.fromEntries(after) };
   }
 
   private progressAt(
@@ -137,20 +177,6 @@ export class ProgressReporter {
 
 function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
   return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
-}
-
-/** A repeated evaluation has the same loss, so it changes nothing of the best one. */
-function afterEvaluations(before: Evaluations, { step, evaluations }: SteppedMessage): Evaluations {
-  const after = evaluations.map(({ name, loss: measured }): [string, Evaluations[string]] => {
-    const loss = finiteOrNull(measured);
-    const { best_step = null, best_loss = null } = before[name] ?? {};
-    const isBest = loss !== null && (best_loss === null || loss < best_loss);
-    return [
-      name,
-      { step, loss, ...(isBest ? { best_step: step, best_loss: loss } : { best_step, best_loss }) },
-    ];
-  });
-  return after.length === 0 ? before : { ...before, ...Object.fromEntries(after) };
 }
 
 /** Leaves NaN and infinity out, which JSON does not have. */

@@ -28,7 +28,7 @@ export class PromptSource {
   private constructor(
     private readonly threads: ThreadPool<TextTasks>,
     private readonly seed: number,
-    private readonly count: number,
+    readonly count: number,
   ) {}
 
   /**
@@ -38,10 +38,11 @@ export class PromptSource {
    */
   static async open(
     ctx: Pick<AttemptContext, 'deps' | 'job' | 'lease'>,
+    dataset: string,
     signal: AbortSignal,
   ): Promise<PromptSource> {
     const { seed } = ctx.job.spec.data;
-    const setup = await setupOf(ctx);
+    const setup = await setupOf(ctx, dataset);
     signal.throwIfAborted();
     const threads = new ThreadPool<TextTasks>({
       module: programPath('worker/agent/attempt/reinforcement/text-thread-main'),
@@ -113,13 +114,12 @@ export class PromptSource {
   }
 }
 
-async function setupOf({
-  deps,
-  job,
-  lease,
-}: Pick<AttemptContext, 'deps' | 'job' | 'lease'>): Promise<ThreadSetup> {
+async function setupOf(
+  { deps, job, lease }: Pick<AttemptContext, 'deps' | 'job' | 'lease'>,
+  id: string,
+): Promise<ThreadSetup> {
   const { data, train } = job.spec;
-  const { dataset: id = '', parse_special_tokens, chat_template, template_date } = data;
+  const { parse_special_tokens, chat_template, template_date } = data;
   const dataset = await lease.call(() => deps.store.getDataset(id));
   if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${id} was deleted`);
   const content = await retryStorage({ deps, lease }, async () => {

@@ -109,6 +109,40 @@ t.test('a driver that begins after the end of the log writes nothing', async (t)
   await setImmediate();
 });
 
+t.test('an evaluation answers the first prompts, and its rewards are asked for once', async (t) => {
+  const log = await logOf(t, { evaluated: 2, steps: 3, objective: { evaluation_prompts: 3 } });
+  log.onAppend = (number) => {
+    if (number === 11) throw new Error('ended');
+  };
+  const first = log.drive();
+  await t.rejects(first.ended, /ended/);
+  await first.driver.close();
+  const graded = log.graded.length;
+  t.equal(graded, 2 * 6 + 3);
+  log.onAppend = () => undefined;
+  const { driver, ended } = log.drive();
+  t.equal(driver.figuresAt(2), null, 'it is not known yet');
+  t.same(driver.figuresAt(1), {}, 'the step has none');
+  await ended;
+  t.equal(log.graded.length, graded + 6 + 3);
+  const calls = await log.calls();
+  t.same(
+    calls.slice(8, 10).map(({ type }) => type),
+    ['sample', 'save_state'],
+  );
+  t.match(calls[8], { n: 1, temperature: 0, max_tokens: 4 });
+  t.same(
+    calls[8] && 'prompts' in calls[8] && calls[8].prompts.map((tokens) => Buffer.from(tokens).toString()),
+    ['0=', '1=', '2='],
+  );
+  const record = await recorded(log, 9);
+  t.match(record, { step: 2, call: 9, groups: [{ samples: { length: 1 } }, {}, {}] });
+  const rewards = record?.groups.flatMap(({ samples }) => samples.map(({ reward }) => reward)) ?? [];
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / 3;
+  t.same(log.figures.at(0), { step: 2, figures: { again: mean } });
+  t.same(driver.figuresAt(3), log.figures.at(-1)?.figures);
+});
+
 const FAULT = { grader: 'exact', code: 'python_failed', message: 'division by zero' } as const;
 
 t.test('a failed grade is recorded, and too many end the job', async (t) => {

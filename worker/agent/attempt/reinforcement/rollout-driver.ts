@@ -2,6 +2,7 @@ import { callText } from '../../../../formats/calls/call-log.js';
 import {
   type CallPlace,
   callBounds,
+  isEvaluated,
   lrAt,
   placeOf,
   type RolloutPlan,
@@ -15,6 +16,7 @@ import type { AttemptContext, TrainableJob } from '../context.js';
 import type { CallWriter } from '../session/call-writer.js';
 import type { JobCalls } from '../session/job-calls.js';
 import { PromptSource } from './prompt-source.js';
+import { type Figures, RewardEvaluations } from './reward-evaluations.js';
 import { Rewards } from './rewards.js';
 import type { Rewarded } from './sampled-calls.js';
 
@@ -31,17 +33,21 @@ export class RolloutDriver implements CallWriter {
   private onFailed: (error: unknown) => void = () => undefined;
   private source: Promise<PromptSource> | null = null;
   private readonly rewards: Rewards;
+  private readonly evaluations: RewardEvaluations;
   /** The last rollout whose rewards were read. */
   private rewarded: { rollout: number; rewarded: Rewarded } | null = null;
   /** By rollout, of those whose steps the ranks have not reported. */
   private readonly metrics = new Map<number, Record<string, number>>();
 
   constructor(
-    private readonly ctx: Pick<AttemptContext, 'deps' | 'lease'> & { job: TrainableJob },
+    private readonly ctx: Pick<AttemptContext, 'deps' | 'lease' | 'reporter' | 'log'> & { job: TrainableJob },
     private readonly calls: Pick<JobCalls, 'answered' | 'append' | 'appended' | 'untilAnswered'>,
   ) {
     this.plan = rolloutPlan(ctx.job.spec.train);
-    this.rewards = new Rewards(ctx, { calls, settings: this.plan.settings, signal: this.closed.signal });
+    const { plan } = this;
+    const { signal } = this.closed;
+    this.rewards = new Rewards(ctx, { calls, settings: plan.settings, signal });
+    this.evaluations = new RewardEvaluations(ctx, { plan, rewards: this.rewards, signal });
   }
 
   /**
@@ -76,9 +82,14 @@ export class RolloutDriver implements CallWriter {
     return this.metrics.get(rollout) ?? null;
   }
 
+  figuresAt(step: number): Figures | null {
+    return isEvaluated(this.plan, step) ? this.evaluations.figuresAt(step) : {};
+  }
+
   /** Idempotent. */
   async close(): Promise<void> {
     this.closed.abort();
+    await this.evaluations.close();
     const source = await this.source?.catch(() => null);
     await source?.close();
     await this.running;
@@ -110,6 +121,13 @@ export class RolloutDriver implements CallWriter {
       }
       case 'update':
         return { content: this.update(place.done) };
+      case 'evaluation':
+        return this.evaluations.sampleCall(place.index);
+      case 'save': {
+        const { length = 0 } = this.plan.evaluation?.datasets ?? [];
+        await this.evaluations.measure(place.step, this.calls.appended + 1 - length);
+        return { content: Buffer.from(callText({ type: 'save_state' })) };
+      }
       case 'finish':
         return { content: Buffer.from(callText({ type: 'finish' })) };
     }
@@ -132,7 +150,8 @@ export class RolloutDriver implements CallWriter {
   }
 
   private prompts(): Promise<PromptSource> {
-    this.source ??= PromptSource.open(this.ctx, this.closed.signal).catch((error: unknown) => {
+    const { dataset = '' } = this.ctx.job.spec.data;
+    this.source ??= PromptSource.open(this.ctx, dataset, this.closed.signal).catch((error: unknown) => {
       this.source = null;
       throw error;
     });

@@ -134,8 +134,9 @@ export class CallFeed implements StepSource {
   }
 
   /** The calls of a checkpoint are not run again, so their results must be stored. */
-  async beforeCommit({ calls }: CompleteSave): Promise<void> {
+  async beforeCommit({ calls, step }: CompleteSave): Promise<Readonly<Record<string, number>>> {
     if (calls) await this.results.until(calls.number);
+    return this.options.writer?.figuresAt(step) ?? {};
   }
 
   saved({ step, save_request, cost }: CompleteSave): void {
@@ -189,7 +190,13 @@ export class CallFeed implements StepSource {
   }
 
   private async beginSave({ step, policy }: SaveCallMessage, isBusy: boolean): Promise<boolean> {
+    const { writer } = this.options;
     const isPeriodic = policy === 'periodic';
+    // A save behind the evaluation has its figures.
+    if (isPeriodic && writer !== null && writer.figuresAt(step) === null) {
+      this.isOrdered = false;
+      return false;
+    }
     const isSkipped = isPeriodic && isBusy && this.ctx.job.spec.checkpoint.on_busy === 'skip';
     if (!isSkipped && this.options.checkpoints.latestStep !== step)
       return this.results.beginSave(step, !isPeriodic);

@@ -22,8 +22,8 @@ export interface StepSource {
   metricsOf(step: number): Record<string, number> | null;
   /** Verifies what the ranks have loaded since they run; a rejection kills them. */
   verifyLoad(messages: readonly LoadedMessage[]): Promise<void>;
-  /** Resolves when a complete save may become a checkpoint. */
-  beforeCommit(save: CompleteSave): Promise<void>;
+  /** Resolves when a complete save may become a checkpoint, to figures of evaluations that the ranks do not know. */
+  beforeCommit(save: CompleteSave): Promise<Readonly<Record<string, number>>>;
   /** A save is the newest checkpoint now. */
   saved(save: CompleteSave): void;
   notSaved(step: number, error: unknown): void;
@@ -48,7 +48,9 @@ export class DataSteps implements StepSource {
     return null;
   }
   async verifyLoad(): Promise<void> {}
-  async beforeCommit(): Promise<void> {}
+  async beforeCommit() {
+    return {};
+  }
   saved(): void {}
   notSaved(): void {}
   async close(): Promise<void> {}

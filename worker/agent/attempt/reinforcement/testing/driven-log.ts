@@ -34,6 +34,8 @@ type Objective = NonNullable<NonNullable<JobSpec['train']>['objective']>;
 export interface DrivenOptions {
   steps?: number;
   objective?: Partial<Objective>;
+  /** Steps between evaluations on the same lines; none by default. */
+  evaluated?: number;
   lines?: readonly object[];
   /** Grades an answer in place of EXACT. */
   grade?(graded: GradedItem): Partial<Grade>;
@@ -47,6 +49,8 @@ export class DrivenLog {
   answered = 0;
   /** Texts that graders have got. */
   readonly graded: string[] = [];
+  /** Figures of evaluations, as reported. */
+  readonly figures: { step: number; figures: object }[] = [];
   private readonly drivers: RolloutDriver[] = [];
 
   private constructor(
@@ -58,7 +62,7 @@ export class DrivenLog {
   ) {}
 
   static async open(options: DrivenOptions = {}): Promise<DrivenLog> {
-    const { steps = 4, objective = {}, lines = LINES } = options;
+    const { steps = 4, objective = {}, evaluated, lines = LINES } = options;
     const dir = await mkdtemp(join(tmpdir(), 'zf-driven-'));
     const objects = await openObjectStore(pathToFileURL(dir).href, { create: true });
     const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
@@ -80,6 +84,9 @@ export class DrivenLog {
           sequence_length: 16,
           global_batch_size: 4,
           objective: { type: 'grpo', grader: EXACT, ...aim },
+          ...(evaluated && {
+            evaluation: { every_steps: evaluated, datasets: [{ name: 'again', dataset: DATASET_ID }] },
+          }),
         },
       },
       { ...dataset, num_chats: 0, num_preferences: 0, num_labelled: 0, num_prompts: 0, num_tokens: null },
@@ -94,10 +101,13 @@ export class DrivenLog {
     const grade = (_: Grader, graded: GradedItem) => this.grade(graded);
     const graders = { of: () => ({ grade }) };
     const store = { getDataset: async () => this.dataset };
+    const log = { warn: () => undefined };
     const ctx = {
+      log,
       deps: { objects: this.objects, graders, timing, store },
       lease: { call: (act: (id: string) => unknown) => act(JOB), lost: new AbortController().signal },
       job: withSteps(this.job),
+      reporter: { evaluated: async (step: number, figures: object) => this.figures.push({ step, figures }) },
     } as unknown as ConstructorParameters<typeof RolloutDriver>[0];
     const driver = new RolloutDriver(ctx, this);
     this.drivers.push(driver);
