@@ -3,9 +3,10 @@
  * follow fixed steps. Its state is saved in each checkpoint, so an interruption does not change the step at which the
  * training ends.
  */
+
+import { gainOf } from '../contracts/evaluation-metrics.js';
 import type { EarlyStoppingState } from '../contracts/rank-protocol.js';
 import type { ResolvedJobSpec } from '../contracts/types.js';
-import { gainOf } from './evaluation.js';
 
 type EarlyStopping = NonNullable<ResolvedJobSpec['train']['early_stopping']>;
 

@@ -1,4 +1,5 @@
-/** Evaluations of a job: their names, data and metrics. */
+/** Evaluations of a job: their names and data. */
+import { VALIDATION } from '../contracts/evaluation-metrics.js';
 import type { ResolvedJobSpec } from '../contracts/types.js';
 import { type DataSection, trainingSectionsOf } from './mixture.js';
 
@@ -9,17 +10,6 @@ export interface EvaluatedSpec {
   data: Pick<Data, 'validation_fraction'>;
   train: Pick<ResolvedJobSpec['train'], 'evaluation'>;
 }
-
-/** Figures of an evaluation by name, losses or rewards; null for one that is not finite. */
-type Figures = Readonly<Record<string, number | null>>;
-
-/** Name of the evaluation on the part of the training data that is set aside. */
-export const VALIDATION = 'validation';
-
-const LOSS = 'eval_loss';
-/** Mean reward of answers; higher is better. */
-const REWARD = 'eval_reward';
-const METRIC = new RegExp(`^(?:${LOSS}|${REWARD})(?:/(.+))?$`);
 
 /** Returns the names of a job's evaluations, in their order. */
 export function evaluationsOf({ data, train }: EvaluatedSpec): string[] {
@@ -33,28 +23,6 @@ export function isEvaluated(
   step: number,
 ): boolean {
   return evaluation !== undefined && (step % evaluation.every_steps === 0 || step === steps);
-}
-
-/** Returns the metric of an evaluation. */
-export function metricOf(name: string, { objective }: { objective?: { type: string } | undefined }): string {
-  const metric = objective?.type === 'grpo' ? REWARD : LOSS;
-  return name === VALIDATION ? metric : `${metric}/${name}`;
-}
-
-/** Returns the name of the evaluation that a metric is of; null for other metrics. */
-export function evaluationOf(metric: string): string | null {
-  const [whole, name = VALIDATION] = METRIC.exec(metric) ?? [];
-  return whole === undefined || metric.endsWith(`/${VALIDATION}`) ? null : name;
-}
-
-/** Returns the value of a metric of evaluations; undefined without such an evaluation, and for other metrics. */
-export function figureOf(figures: Figures | undefined, metric: string): number | null | undefined {
-  return figures?.[evaluationOf(metric) ?? ''];
-}
-
-/** Returns by how much the first figure is better; negative if the second one is. Losses fall, rewards rise. */
-export function gainOf(metric: string, figure: number, other: number): number {
-  return metric.startsWith(REWARD) ? figure - other : other - figure;
 }
 
 /** Returns the data section for each dataset of `train.evaluation`, which is evaluated on as a whole. */

@@ -3,6 +3,7 @@
  * between fields checked. Each file has the defaults and rules of one section of the document.
  */
 
+import { metricOf, VALIDATION } from '../contracts/evaluation-metrics.js';
 import type {
   Dataset,
   FieldError,
@@ -16,7 +17,7 @@ import { defaultsOf } from './common/defaults.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { fitMicroBatch, type RankBudget } from './estimate/micro-batch.js';
-import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
+import { evaluationsOf } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
 import { takesCalls } from './objective.js';
 import { presets } from './presets.js';

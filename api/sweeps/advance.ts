@@ -5,8 +5,9 @@
  *
  * A task is a change of a job that the record asks for; the runner makes it and removes the task.
  */
+
+import { gainOf } from '../../contracts/evaluation-metrics.js';
 import { isFinal, type Job, type JobState, type Sweep, type SweepRun } from '../../contracts/index.js';
-import { gainOf } from '../../job-document/index.js';
 import type { StoredSweep, SweepTask } from '../../state/index.js';
 
 /** Progress and results of a job. */

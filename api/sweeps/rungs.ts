@@ -1,6 +1,8 @@
 /** Where the runs of a sweep are compared, and by which metric. */
+
+import { metricOf } from '../../contracts/evaluation-metrics.js';
 import type { FieldError, ResolvedJobSpec, SweepPlan, SweepSpec } from '../../contracts/index.js';
-import { evaluationsOf, metricOf } from '../../job-document/index.js';
+import { evaluationsOf } from '../../job-document/index.js';
 
 type Rungs = SweepPlan['rungs'];
 

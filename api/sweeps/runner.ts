@@ -1,8 +1,8 @@
 /** Works on sweeps: looks at their jobs, decides, and changes the jobs. Several servers may do it concurrently. */
 import { isDeepStrictEqual } from 'node:util';
+import { figureOf } from '../../contracts/evaluation-metrics.js';
 import { isFinal, type Job, type SweepRun } from '../../contracts/index.js';
 import { deletedKey, desiredKey } from '../../formats/checkpoint/layout.js';
-import { figureOf } from '../../job-document/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import { type JobStore, metricsBetween, type StoredSweep } from '../../state/index.js';

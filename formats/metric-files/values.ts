@@ -1,5 +1,5 @@
+import { metricOf } from '../../contracts/evaluation-metrics.js';
 import type { JobMetric } from '../../contracts/index.js';
-import { metricOf } from '../../job-document/index.js';
 
 /** Fields with one value. */
 const SCALARS = [

@@ -2,6 +2,8 @@
  * Log of a rank: its messages to the agent as readable lines on standard output, and problems on standard error. It
  * wraps the channel, so that the training code does not depend on it.
  */
+
+import { metricOf } from '../../contracts/evaluation-metrics.js';
 import { epochOf } from '../../contracts/execution.js';
 import type {
   AgentMessage,
@@ -12,7 +14,6 @@ import type {
   StartMessage,
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { metricOf } from '../../job-document/index.js';
 import type { RankChannel } from './channel.js';
 
 /** Minimum interval of lines about steps; the first, the last and evaluated steps always get one. */

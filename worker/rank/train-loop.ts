@@ -1,3 +1,4 @@
+import { evaluationOf } from '../../contracts/evaluation-metrics.js';
 import {
   type EarlyStoppingState,
   type Evaluation,
@@ -8,13 +9,7 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import {
-  afterEvaluation,
-  evaluationOf,
-  hasStoppedEarly,
-  isEvaluated,
-  tokensPerStep,
-} from '../../job-document/index.js';
+import { afterEvaluation, hasStoppedEarly, isEvaluated, tokensPerStep } from '../../job-document/index.js';
 import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { type SavePace, savePace } from '../shared/save-pace.js';
 import { requireProgress, SkippedRun } from './skipped-run.js';

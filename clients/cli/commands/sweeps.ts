@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { compareFigures } from '../../../contracts/evaluation-metrics.js';
 import type { Sweep, SweepPlan, SweepRun, SweepSpec } from '../../../contracts/index.js';
 import { collect, rangeOf } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -147,9 +148,9 @@ function showState(context: Context, sweep: Sweep): void {
 }
 
 /** The runs that came furthest first, of these the best first. */
-function ranked({ runs }: Sweep): SweepRun[] {
-  const value = (run: SweepRun) => last(run)?.value ?? Number.POSITIVE_INFINITY;
-  return [...runs].sort((a, b) => b.evaluations.length - a.evaluations.length || value(a) - value(b) || 0);
+function ranked({ runs, metric }: Sweep): SweepRun[] {
+  const order = (a: SweepRun, b: SweepRun) => compareFigures(metric, last(a)?.value, last(b)?.value);
+  return [...runs].sort((a, b) => b.evaluations.length - a.evaluations.length || order(a, b));
 }
 
 function showSweep(context: Context, sweep: Sweep): void {

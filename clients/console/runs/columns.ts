@@ -1,7 +1,8 @@
 /** Columns of the list of runs. */
+import { isReward } from '../../../contracts/evaluation-metrics.js';
 import type { Job } from '../../../contracts/types.js';
 import { compact, cost, count, duration, loss, lossOf } from '../parts/format.js';
-import { bestEvaluation } from '../run/charts/marks.js';
+import { bestEvaluation, judgedBy } from '../run/charts/marks.js';
 
 /** Names of datasets by their ids. */
 export type DatasetNames = ReadonlyMap<string, string>;
@@ -48,7 +49,16 @@ export const COLUMNS: readonly Column[] = [
     value: ({ progress }) => progress.loss,
     text: ({ progress }) => lossOf(progress),
   },
-  number('evaluation', 'Evaluation', bestEvaluation, loss),
+  {
+    name: 'evaluation',
+    label: 'Evaluation',
+    // The best is first: the lowest loss, or the highest reward.
+    value: (job) => {
+      const best = bestEvaluation(job);
+      return best !== null && isReward(judgedBy(job)) ? -best : best;
+    },
+    text: (job) => loss(bestEvaluation(job)),
+  },
   number('duration', 'Duration', ({ usage }) => usage.run_seconds, duration),
   great(number('steps', 'Steps', ({ progress }) => progress.total_steps)),
   great(number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact)),

@@ -15,7 +15,7 @@ import { formatOf } from '../run/charts/chart-groups.js';
 import { type CurvePoint, extremesOf, namesIn, pointOf } from '../run/charts/curve.js';
 import { agreement, type Difference, differences, shortNames } from './documents.js';
 import { overlaid } from './overlay.js';
-import { isIdentity, isScalar, resultOf } from './results.js';
+import { bestOf, isIdentity, isScalar, resultOf } from './results.js';
 import { Results } from './results-table.js';
 
 const POINTS = 1_000;
@@ -87,7 +87,7 @@ function Outcome({ runs }: { runs: readonly Compared[] }) {
     [runs],
   ).slice(0, MAX_AXES);
   const fields = shortNames(settings.map(({ pointer }) => pointer));
-  const lowest = Math.min(...results.map(({ best }) => best ?? Number.POSITIVE_INFINITY));
+  const winner = bestOf(results, ({ best }) => best);
   const rows = results.map(({ job, best }, index) => ({
     id: job.id,
     name: job.name || job.id,
@@ -95,12 +95,12 @@ function Outcome({ runs }: { runs: readonly Compared[] }) {
       ...Object.fromEntries(settings.map(({ values }, at) => [fields[at], values[index]])),
       [RESULT]: best,
     },
-    isBest: best === lowest,
+    isBest: best !== null && best === winner,
   }));
   return (
     <>
       <Results results={results} />
-      {settings.length > 0 && Number.isFinite(lowest) && (
+      {settings.length > 0 && winner !== null && (
         <section class="card">
           <h2>Settings and result</h2>
           <ParallelPlot

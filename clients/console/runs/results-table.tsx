@@ -5,7 +5,7 @@ import { StateBadge } from '../parts/badge.js';
 import { compact, count, duration, lossOf, loss as lossText } from '../parts/format.js';
 import { useStored } from '../parts/stored.js';
 import { TableHead } from '../parts/table-head.js';
-import { groupsOf, labelsOf, type Result } from './results.js';
+import { bestOf, groupsOf, labelsOf, type Result } from './results.js';
 
 const COLUMNS: readonly [
   label: string,
@@ -29,9 +29,7 @@ export function Results({ results }: { results: readonly Result[] }) {
   const chosen = useStored('compare.group', '');
   const labels = labelsOf(results.map(({ job }) => job));
   const label = labels.includes(chosen.value) ? chosen.value : '';
-  const lowest = COLUMNS.map(([, value]) =>
-    Math.min(...results.map((result) => value(result) ?? Number.POSITIVE_INFINITY)),
-  );
+  const best = COLUMNS.map(([, value]) => bestOf(results, value));
   return (
     <section class="card scroll">
       <h2>Results</h2>
@@ -65,12 +63,7 @@ export function Results({ results }: { results: readonly Result[] }) {
                 </tr>
               )}
               {group.results.map((result) => (
-                <Row
-                  key={result.job.id}
-                  result={result}
-                  number={results.indexOf(result) + 1}
-                  lowest={lowest}
-                />
+                <Row key={result.job.id} result={result} number={results.indexOf(result) + 1} best={best} />
               ))}
             </Fragment>
           ))}
@@ -80,7 +73,7 @@ export function Results({ results }: { results: readonly Result[] }) {
   );
 }
 
-function Row({ result, number, lowest }: { result: Result; number: number; lowest: readonly number[] }) {
+function Row({ result, number, best }: { result: Result; number: number; best: readonly (number | null)[] }) {
   const { job } = result;
   return (
     <tr>
@@ -94,7 +87,11 @@ function Row({ result, number, lowest }: { result: Result; number: number; lowes
       </td>
       {COLUMNS.map(([title, value, text], index) => (
         <td key={title}>
-          {value(result) === lowest[index] ? <strong>{text(value(result))}</strong> : text(value(result))}
+          {value(result) !== null && value(result) === best[index] ? (
+            <strong>{text(value(result))}</strong>
+          ) : (
+            text(value(result))
+          )}
         </td>
       ))}
       {PLAIN.map(([title, text]) => (

@@ -1,34 +1,39 @@
 /** Results of runs, for their comparison. */
+import { compareFigures, evaluationOf, isReward, VALIDATION } from '../../../contracts/evaluation-metrics.js';
 import type { Job } from '../../../contracts/types.js';
-import type { CurvePoint } from '../run/charts/curve.js';
+import { type CurvePoint, evaluationCurve } from '../run/charts/curve.js';
+import { judgedBy } from '../run/charts/marks.js';
 import type { Difference } from './documents.js';
 
 export interface Result {
   job: Job;
-  /** Lowest and last value of the evaluation; null without any. */
+  /** Metric of the evaluation by which the run is compared. */
+  metric: string;
+  /** Best and last value of the evaluation; null without any. */
   best: number | null;
   final: number | null;
 }
 
-const EVALUATION = 'eval ';
-const VALIDATION = `${EVALUATION}validation`;
 const ID = /^(job|ds|mdl|ckpt|wh|swp)_[0-9A-HJKMNP-TV-Z]{26}$/;
 /** Storage of a run, which is named by its id. */
 const PREFIX = /\b(jobs|datasets|models)\/\w+_[0-9A-HJKMNP-TV-Z]{26}/;
 
-/** Compares by the evaluation of early stopping, otherwise by the first one. */
 export function resultOf(job: Job, points: readonly Pick<CurvePoint, 'values'>[]): Result {
-  const name = evaluationOf(job, points);
+  const metric = judgedBy(job);
+  const name = evaluationCurve(evaluationOf(metric) ?? VALIDATION, isReward(metric));
   const values = points.map((point) => point.values[name]).filter((value) => typeof value === 'number');
-  return { job, best: values.length === 0 ? null : Math.min(...values), final: values.at(-1) ?? null };
+  const [best = null] = values.toSorted((a, b) => compareFigures(metric, a, b));
+  return { job, metric, best, final: values.at(-1) ?? null };
 }
 
-function evaluationOf({ spec }: Job, points: readonly Pick<CurvePoint, 'values'>[]): string {
-  const { metric } = spec.train.early_stopping ?? {};
-  if (metric?.includes('/')) return `${EVALUATION}${metric.slice(metric.indexOf('/') + 1)}`;
-  const names = points.flatMap(({ values }) => Object.keys(values));
-  const first = names.find((name) => name.startsWith(EVALUATION));
-  return metric !== undefined || names.includes(VALIDATION) ? VALIDATION : (first ?? VALIDATION);
+/** The best of the values of results; null without one. Values of other metrics than that of the first one do not count. */
+export function bestOf(
+  results: readonly Result[],
+  figureOf: (result: Result) => number | null,
+): number | null {
+  const metric = results[0]?.metric ?? '';
+  const values = results.filter((result) => result.metric === metric).map(figureOf);
+  return values.toSorted((a, b) => compareFigures(metric, a, b))[0] ?? null;
 }
 
 /** Labels by which runs can be grouped: those that have at least two values. */

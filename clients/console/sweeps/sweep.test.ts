@@ -21,8 +21,13 @@ t.test('runs that came further stand first, of these the best', async (t) => {
     run('better', 'stopped', 2.5),
   ];
   t.same(
-    ranked({ runs }).map(({ name }) => name),
+    ranked({ runs, metric: 'eval_loss' }).map(({ name }) => name),
     ['best', 'better', 'worse', 'diverged', 'waiting'],
+  );
+  t.same(
+    ranked({ runs, metric: 'eval_reward/held-out' }).map(({ name }) => name),
+    ['best', 'worse', 'better', 'diverged', 'waiting'],
+    'of rewards the highest',
   );
   const rungs = [
     { step: 10, runs: 5 },

@@ -1,4 +1,5 @@
 /** A sweep as its page shows it. */
+import { compareFigures } from '../../../contracts/evaluation-metrics.js';
 import type { Sweep, SweepRun } from '../../../contracts/types.js';
 
 export const ENDED: readonly SweepRun['state'][] = ['stopped', 'succeeded', 'failed', 'cancelled'];
@@ -7,9 +8,8 @@ export const ENDED: readonly SweepRun['state'][] = ['stopped', 'succeeded', 'fai
 export const lastValue = (run: SweepRun) => run.evaluations.at(-1)?.value;
 
 /** The runs that came furthest first, of these the best. */
-export function ranked({ runs }: Pick<Sweep, 'runs'>): SweepRun[] {
-  const value = (run: SweepRun) => lastValue(run) ?? Number.POSITIVE_INFINITY;
-  const order = (a: SweepRun, b: SweepRun) => (value(a) === value(b) ? 0 : value(a) - value(b));
+export function ranked({ runs, metric }: Pick<Sweep, 'runs' | 'metric'>): SweepRun[] {
+  const order = (a: SweepRun, b: SweepRun) => compareFigures(metric, lastValue(a), lastValue(b));
   return [...runs].sort((a, b) => b.evaluations.length - a.evaluations.length || order(a, b));
 }
 

@@ -1,6 +1,7 @@
 import t from 'tap';
+import { figureOf, metricOf } from '../../../contracts/evaluation-metrics.js';
 import type { Dataset, JobSpec } from '../../../contracts/index.js';
-import { datasetsOf, evaluationSectionsOf, evaluationsOf, figureOf, metricOf } from '../../evaluation.js';
+import { datasetsOf, evaluationSectionsOf, evaluationsOf } from '../../evaluation.js';
 import { resolveSpec } from '../../resolve-spec.js';
 import { DATASET, SMALLEST } from '../../testing/documents.js';
 

@@ -1,14 +1,9 @@
+import { metricOf, VALIDATION } from '../../../contracts/evaluation-metrics.js';
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
 import { nearestName } from '../../../contracts/nearest-name.js';
 import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
-import {
-  type EvaluatedSpec,
-  evaluationSectionsOf,
-  evaluationsOf,
-  metricOf,
-  VALIDATION,
-} from '../../evaluation.js';
+import { type EvaluatedSpec, evaluationSectionsOf, evaluationsOf } from '../../evaluation.js';
 import { reinforcementOf } from '../../objective.js';
 import { checkFormat, sequencesOf } from '../data.js';
 import type { DataSources } from '../tokenizer.js';

@@ -1,6 +1,6 @@
+import { figureOf, gainOf } from '../../../contracts/evaluation-metrics.js';
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../../contracts/index.js';
 import { checkpointsPrefix } from '../../../formats/checkpoint/layout.js';
-import { figureOf, gainOf } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import type { JobStore } from '../../../state/index.js';
 import { codeOf } from '../../shared/errors.js';

@@ -1,6 +1,6 @@
+import { gainOf, metricOf } from '../../../contracts/evaluation-metrics.js';
 import type { PreferenceMetrics, ReportedProgress, ResolvedJobSpec } from '../../../contracts/index.js';
 import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
-import { gainOf, metricOf } from '../../../job-document/index.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { JobExecution, JobStreams, MetricInput } from '../../../state/index.js';
 import type { Lease } from '../lease/lease.js';

@@ -1,6 +1,6 @@
 import type { UnitName } from '../../parts/chart-units.js';
 import { bytes, compact, portion } from '../../parts/format.js';
-import { PHASES } from './curve.js';
+import { EVAL_REWARD, PHASES } from './curve.js';
 
 /** Values of a run that are drawn together. */
 export interface ChartGroup {
@@ -35,18 +35,30 @@ const PREFERENCES: readonly ChartGroup[] = [
 const PREFIX = 'samples/';
 const ofSamples = (title: string, names: readonly string[], more: Partial<ChartGroup> = {}) =>
   of(title, PREFIX, { has: (name) => names.some((each) => name === PREFIX + each), ...more });
-const SHARES = ['truncated_share', 'failed_share', 'equal_groups'];
+const SHARES = ['truncated_share', 'failed_share', 'equal_groups', 'clipped_share'];
 
 const REINFORCEMENT: readonly ChartGroup[] = [
-  ofSamples('Reward', ['reward', 'reward_std']),
+  {
+    title: 'Reward',
+    has: (name) =>
+      ['reward', 'reward_std'].some((each) => name === PREFIX + each) || name.startsWith(EVAL_REWARD),
+    label: (name) => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name),
+    format: digits,
+  },
   of('Scores', `${PREFIX}score/`),
   ofSamples('Shares of samples', SHARES, { format: (value) => portion(value) }),
   ofSamples('Tokens of a sample', ['tokens']),
   ofSamples('Entropy', ['entropy']),
+  ofSamples('Ratio', ['ratio_mean']),
+  ofSamples('KL divergence', ['kl']),
 ];
 
 export const GROUPS: readonly ChartGroup[] = [
-  { title: 'Loss', has: (name) => name === 'loss' || name.startsWith('eval '), format: digits },
+  {
+    title: 'Loss',
+    has: (name) => name === 'loss' || (name.startsWith('eval ') && !name.startsWith(EVAL_REWARD)),
+    format: digits,
+  },
   { title: 'Router loss', has: only('aux_loss'), format: digits },
   ...PREFERENCES,
   ...REINFORCEMENT,

@@ -2,6 +2,7 @@
  * Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any
  * length.
  */
+import { metricOf, VALIDATION } from '../../../../contracts/evaluation-metrics.js';
 import type { JobMetric, ResolvedJobSpec } from '../../../../contracts/types.js';
 import { AXES, type AxisName, type Placed } from '../../parts/chart-axes.js';
 
@@ -30,13 +31,22 @@ export interface CurvePoint extends Placed {
 /** The value that reinforcement learning raises. */
 export const REWARD = 'samples/reward';
 
+/** Beginning of the names of curves with the mean rewards of evaluations. */
+export const EVAL_REWARD = 'eval reward ';
+
+/** Returns the name of the curve of an evaluation. */
+export const evaluationCurve = (name: string, isRewarded: boolean): string =>
+  `${isRewarded ? EVAL_REWARD : 'eval '}${name}`;
+
 /** Parts of the time of a step, in seconds. */
 export const PHASES = ['data', 'forward', 'backward', 'exchange', 'optimizer', 'gather'] as const;
 
 export function pointOf(metric: JobMetric): CurvePoint {
   const values: Record<string, number | null> = {};
   for (const [name, valueIn] of Object.entries(VALUES)) values[name] = valueIn(metric);
-  for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
+  const isRewarded = metric.reinforcement !== undefined;
+  for (const [name, figure] of Object.entries(metric.eval_losses ?? {}))
+    values[evaluationCurve(name, isRewarded)] = figure;
   for (const [name, mean] of Object.entries(metric.preference ?? {})) values[name] = mean;
   for (const [name, mean] of Object.entries(metric.reinforcement ?? {})) values[`samples/${name}`] = mean;
   for (const [name, byRank] of Object.entries(metric.system ?? {}))
@@ -49,8 +59,8 @@ export function pointOf(metric: JobMetric): CurvePoint {
 /** Returns the metrics whose extremes a run's first points should have: those that jump, and its evaluations. */
 export function extremesOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>): string[] {
   const aims = extremesOfObjective(train.objective?.type);
-  const validation = data.validation_fraction > 0 ? ['eval_loss'] : [];
-  const datasets = (train.evaluation?.datasets ?? []).map(({ name }) => `eval_loss/${name}`);
+  const validation = data.validation_fraction > 0 ? [metricOf(VALIDATION, train)] : [];
+  const datasets = (train.evaluation?.datasets ?? []).map(({ name }) => metricOf(name, train));
   const always = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', 'system/cpu/0'];
   return [...always, ...validation, ...aims, ...datasets].slice(0, MAX_NAMES);
 }

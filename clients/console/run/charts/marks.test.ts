@@ -38,6 +38,12 @@ t.test(
   },
 );
 
+t.test('the best one has the highest reward', async (t) => {
+  const given = [3, 2, 1].map((step) => checkpoint(step, { eval_losses: { held: step === 2 ? 0.9 : 0.1 } }));
+  const spec = { ...rules(), train: { objective: { type: 'grpo' } } } as Parameters<typeof marksOf>[1];
+  t.same(texts(given, spec), ['c3 newest', 'c2 best', 'c1']);
+});
+
 t.test('early stopping says which one is the best', async (t) => {
   const given = [
     checkpoint(3, { best_step: 2, eval_losses: { validation: 1 } }),

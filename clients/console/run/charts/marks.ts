@@ -1,11 +1,18 @@
 /** Checkpoints of a run that stand out. */
+import {
+  compareFigures,
+  evaluationOf,
+  figureOf,
+  metricOf,
+  VALIDATION,
+} from '../../../../contracts/evaluation-metrics.js';
 import type { Checkpoint, Job } from '../../../../contracts/types.js';
 
 export type Mark = 'newest' | 'best' | 'pinned' | 'damaged';
 
 type Given = Pick<Checkpoint, 'id' | 'step' | 'pinned' | 'damaged' | 'eval_losses' | 'best_step'>;
 type Rules = {
-  train: Pick<Job['spec']['train'], 'early_stopping'>;
+  train: Pick<Job['spec']['train'], 'early_stopping' | 'objective'>;
   checkpoint: Pick<Job['spec']['checkpoint'], 'keep'>;
 };
 
@@ -33,23 +40,27 @@ export function marksOf(checkpoints: readonly Given[], spec: Rules): ReadonlyMap
 }
 
 /**
- * The best one as the run counts it: that of early stopping, or the one with the lowest loss of its first evaluation.
+ * The best one as the run counts it: that of early stopping, or the one with the best figure of its first evaluation.
  */
 function bestOf(whole: readonly Given[], { train, checkpoint: { keep } }: Rules): Given | undefined {
   if (train.early_stopping) return whole.find(({ step }) => step === whole[0]?.best_step);
   const [first] = whole.flatMap(({ eval_losses = {} }) => Object.keys(eval_losses));
-  const name = keep.best_metric === undefined ? first : evaluationOf(keep.best_metric);
-  const lossOf = ({ eval_losses }: Given) => eval_losses?.[name ?? ''] ?? Number.POSITIVE_INFINITY;
-  const [best] = whole.toSorted((a, b) => lossOf(a) - lossOf(b) || a.step - b.step);
-  return best && Number.isFinite(lossOf(best)) ? best : undefined;
+  const metric = keep.best_metric ?? metricOf(first ?? VALIDATION, train);
+  const figure = ({ eval_losses }: Given) => figureOf(eval_losses, metric);
+  const [best] = whole
+    .filter((checkpoint) => typeof figure(checkpoint) === 'number')
+    .sort((a, b) => compareFigures(metric, figure(a), figure(b)) || a.step - b.step);
+  return best;
 }
 
-/** The lowest loss of the evaluation by which a run is judged: that of early stopping, or the first one. */
-export function bestEvaluation({ spec, progress: { evaluations = {} } }: Pick<Job, 'spec' | 'progress'>) {
-  const metric = spec.train.early_stopping?.metric ?? spec.checkpoint.keep.best_metric;
-  const name = metric === undefined ? Object.keys(evaluations)[0] : evaluationOf(metric);
-  return evaluations[name ?? '']?.best_loss ?? null;
+/** The metric by which a run is judged: that of early stopping, or the one of its first evaluation. */
+export function judgedBy({ spec, progress: { evaluations = {} } }: Pick<Job, 'spec' | 'progress'>): string {
+  const { train, checkpoint } = spec;
+  const [first = VALIDATION] = Object.keys(evaluations);
+  return train.early_stopping?.metric ?? checkpoint.keep.best_metric ?? metricOf(first, train);
 }
 
-/** Name of the evaluation of a metric: `eval_loss` is that of `validation`, `eval_loss/code` that of `code`. */
-const evaluationOf = (metric: string) => metric.split('/')[1] ?? 'validation';
+/** The best figure of the metric by which a run is judged; null without one. */
+export function bestEvaluation(job: Pick<Job, 'spec' | 'progress'>): number | null {
+  return job.progress.evaluations?.[evaluationOf(judgedBy(job)) ?? '']?.best_loss ?? null;
+}

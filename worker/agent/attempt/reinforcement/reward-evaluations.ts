@@ -1,4 +1,5 @@
-import { metricOf, type RolloutPlan } from '../../../../job-document/index.js';
+import { metricOf } from '../../../../contracts/evaluation-metrics.js';
+import type { RolloutPlan } from '../../../../job-document/index.js';
 import { type AttemptContext, emit, type TrainableJob } from '../context.js';
 import { PromptSource } from './prompt-source.js';
 import type { Rewards } from './rewards.js';
