@@ -1,4 +1,11 @@
-import { type Dataset, type DryRun, type Estimate, type Job, plainText } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type DryRun,
+  type Estimate,
+  type Job,
+  type JobMetric,
+  plainText,
+} from '../../contracts/index.js';
 import { bytes, duration, ranks } from '../text/numbers.js';
 
 /**
@@ -69,6 +76,9 @@ export function preferenceOf({ progress: { preference } }: Job): string {
   const percent = accuracy === null ? '–' : `${Math.round(100 * accuracy)} %`;
   return `  margin ${margin?.toFixed(4) ?? '–'}  accuracy ${percent}`;
 }
+/** `  reward 0.4167`; empty without reinforcement learning. */
+export const rewardOf = (samples: JobMetric['reinforcement']) =>
+  samples?.reward === undefined ? '' : `  reward ${samples.reward.toFixed(4)}`;
 export const rateOf = (job: Job) =>
   job.progress.tokens_per_second === null
     ? '–'

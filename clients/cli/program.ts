@@ -12,6 +12,7 @@ import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
 import { addDownloadCommand } from './commands/download.js';
 import { addFleetCommands } from './commands/fleet.js';
+import { addGraderCommands } from './commands/graders.js';
 import { addHelpCommand } from './commands/help.js';
 import { addHubTokenCommand } from './commands/hub-token.js';
 import { addJobCommands } from './commands/jobs.js';
@@ -90,7 +91,7 @@ function build(environment: Environment): Command {
   };
   group('Begin', (program) => addLocalCommands(program, environment), addTrainCommand, addStartCommands);
   group('Data and models', addDataCommands, addHubTokenCommand);
-  group('Jobs', addJobCommands, addLogCommands, addMetricsCommand, addReplayCommand);
+  group('Jobs', addJobCommands, addLogCommands, addMetricsCommand, addReplayCommand, addGraderCommands);
   group('Sweeps', addSweepCommands);
   group('Change jobs', addControlCommands, addChangeCommands, addOverrideCommand);
   group(

@@ -11,21 +11,26 @@ import { CliError, type Environment, EXIT } from './context.js';
 export async function readSpec(file: string, environment: Environment): Promise<JobSpec> {
   const name = file === '-' ? 'standard input' : file;
   const text = file === '-' ? await readAll(environment.stdin) : await readText(file);
+  return mappingIn(text, name, 'job document: it must be a mapping with model, data, train, …') as JobSpec;
+}
+
+/**
+ * Returns the fields of a YAML or JSON text.
+ * @param name of the text in errors @param missing what it does not hold if it is no mapping
+ * @throws CliError with the position of the error
+ */
+export function mappingIn(text: string, name: string, missing: string): object {
   // YAML includes JSON.
   const document = parseDocument(text, { prettyErrors: true });
   const [error] = document.errors;
   if (error) throw new CliError(`${name} is neither YAML nor JSON: ${error.message.trimEnd()}`, EXIT.usage);
-  const spec: unknown = document.toJS();
-  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
-    throw new CliError(
-      `${name} holds no job document: it must be a mapping with model, data, train, …`,
-      EXIT.usage,
-    );
-  }
-  return spec as JobSpec;
+  const value: unknown = document.toJS();
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new CliError(`${name} holds no ${missing}`, EXIT.usage);
 }
 
-async function readText(file: string): Promise<string> {
+/** Reads a file as text. @throws CliError */
+export async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {

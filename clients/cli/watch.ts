@@ -1,22 +1,32 @@
-import { isFinal, type Job, type JobState, type Warning } from '../../contracts/index.js';
+import { isFinal, type Job, type JobMetric, type JobState, type Warning } from '../../contracts/index.js';
+import { reinforcementOf } from '../../job-document/index.js';
 import { duration, ranks } from '../text/numbers.js';
 import { progressBar } from './bar.js';
 import type { Context } from './context.js';
-import { lossOf, preferenceOf, ranksOf, rateOf } from './format.js';
+import { lossOf, preferenceOf, ranksOf, rateOf, rewardOf } from './format.js';
 
 /** Minimum interval between reads of a watched job: the stream signals changes, the job record has the details. */
 const REFRESH_MS = 250;
 
+/** The least that a request for points may ask for. */
+const FEWEST_POINTS = 16;
+
+/** A job, and the means of the samples of its newest step. */
+interface Seen {
+  job: Job;
+  samples: JobMetric['reinforcement'];
+}
+
 /** Display of a watched job. */
 interface JobView {
-  update(job: Job): void;
+  update(seen: Seen): void;
   close(): void;
 }
 
-function figures(job: Job) {
+function figures({ job, samples }: Seen) {
   const eta = job.progress.eta_seconds;
   return {
-    loss: lossOf(job) + preferenceOf(job),
+    loss: lossOf(job) + preferenceOf(job) + rewardOf(samples),
     rate: rateOf(job),
     ranks: ranks(ranksOf(job)),
     left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,
@@ -28,10 +38,10 @@ function figures(job: Job) {
 function barView(context: Context): JobView {
   const bar = progressBar(context, 'step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}');
   return {
-    update(job) {
-      const { step, total_steps } = job.progress;
-      if (bar.isActive) bar.update(step, figures(job));
-      else if (total_steps !== null) bar.start(total_steps, step, figures(job));
+    update(seen) {
+      const { step, total_steps } = seen.job.progress;
+      if (bar.isActive) bar.update(step, figures(seen));
+      else if (total_steps !== null) bar.start(total_steps, step, figures(seen));
     },
     close: () => bar.stop(),
   };
@@ -41,12 +51,13 @@ function barView(context: Context): JobView {
 function lineView(context: Context): JobView {
   let last = '';
   return {
-    update(job) {
+    update(seen) {
+      const { job } = seen;
       const { step, total_steps, percent } = job.progress;
       const mark = `${job.state} ${percent === null ? '' : Math.floor(percent / 10)}`;
       if (mark === last) return;
       last = mark;
-      const { loss, rate, ranks } = figures(job);
+      const { loss, rate, ranks } = figures(seen);
       context.show(
         job,
         () => `${job.state}  step ${step}/${total_steps ?? '–'}  loss ${loss}  ${rate} tokens/s  ${ranks}`,
@@ -62,10 +73,11 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
   const view = context.interactive ? barView(context) : lineView(context);
   try {
     let job = await context.client.jobs.get(id, { signal: context.signal });
-    view.update(job);
-    for await (const seen of changes(context, job)) {
-      job = seen;
-      view.update(job);
+    const newest = await newestMetric(context, job);
+    view.update({ job, samples: newest?.reinforcement });
+    for await (const seen of changes(context, job, newest)) {
+      job = seen.job;
+      view.update(seen);
     }
     return job;
   } finally {
@@ -73,24 +85,39 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
   }
 }
 
-/** Yields the job after each change until it has ended or is paused. */
-async function* changes(context: Context, first: Job): AsyncGenerator<Job, void> {
+/** Returns the newest metric of a job whose record does not have all that is shown. */
+async function newestMetric({ client }: Context, { id, spec }: Job): Promise<JobMetric | undefined> {
+  if (reinforcementOf(spec.train) === null) return undefined;
+  return (await client.jobs.curve(id, FEWEST_POINTS)).at(-1);
+}
+
+/**
+ * Yields the job after each change until it has ended or is paused. @param metric the newest one, which the stream
+ * repeats
+ */
+async function* changes(
+  context: Context,
+  first: Job,
+  metric: JobMetric | undefined,
+): AsyncGenerator<Seen, void> {
   const { client, signal } = context;
   if (isFinished(first.state)) return;
   let looked = 0;
+  let newest = metric;
   for await (const entry of client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal })) {
     if (entry.kind === 'event' && entry.type === 'data.prepared')
       context.warn(entry.data.warnings as Warning[] | undefined);
+    if (entry.kind === 'metric' && entry.step >= (newest?.step ?? 0)) newest = entry;
     if (entry.kind !== 'event' && Date.now() - looked < REFRESH_MS) continue;
     looked = Date.now();
     const job = await client.jobs.get(first.id, { signal });
-    yield job;
+    yield { job, samples: newest?.reinforcement };
     // The job may be ahead of the stream, whose earlier entries have warnings.
     const ended =
       entry.kind === 'event' && entry.type === 'job.state' && isFinished(entry.data.to as JobState);
     if (ended && isFinished(job.state)) return;
   }
-  yield await client.jobs.get(first.id, { signal });
+  yield { job: await client.jobs.get(first.id, { signal }), samples: newest?.reinforcement };
 }
 
 const isFinished = (state: JobState) => isFinal(state) || state === 'paused';

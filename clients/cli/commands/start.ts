@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { isFinal, JOB_STATES, type Job, type Pool } from '../../../contracts/index.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, type Environment, EXIT, type Run } from '../context.js';
+import { FIRST_DOCUMENT } from '../first-document.js';
 import { age, type Columns, lossOf, percentOf, tableOf } from '../format.js';
-import { FIRST_DOCUMENT } from './first-document.js';
 
 /** Jobs that the status shows. */
 const SHOWN = 10;
