@@ -11,7 +11,9 @@ const TYPES = ['full_attention', 'sliding_attention'] as const;
 /** Reads a window that is used only if another field says so. */
 export function readSwitchedWindow(reader: ConfigReader, fallback: number | null): SwitchedWindow {
   const useSlidingWindow = reader.flag('use_sliding_window', false);
-  const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback });
+  // transformers writes 0 where a family does not use its window.
+  const none = useSlidingWindow ? null : 0;
+  const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback }, none);
   return { use_sliding_window: useSlidingWindow, sliding_window: useSlidingWindow ? window : null };
 }
 
