@@ -156,7 +156,6 @@ const REFUSED: Refusal[] = [
   ],
   // GLM-4
   [{ ...GLM, partial_rotary_factor: 1.5 }, 'out_of_range', '/partial_rotary_factor'],
-  [{ ...GLM, mlp_bias: true }, 'unknown_field', '/mlp_bias'],
   [{ ...GLM4, partial_rotary_factor: 0.01 }, 'model_field_unsupported', '/partial_rotary_factor'],
   [
     { ...GLM4, rope_scaling: { rope_type: 'dynamic', factor: 2 } },
@@ -232,8 +231,6 @@ const REFUSED: Refusal[] = [
     '/rope_parameters/sliding_attention/rope_type',
     '"default"',
   ],
-  [{ ...QWEN2_MOE, decoder_sparse_step: 2 }, 'model_field_unsupported', '/decoder_sparse_step', '1'],
-  [{ ...QWEN2_MOE, mlp_only_layers: [1] }, 'model_field_unsupported', '/mlp_only_layers', '[]'],
   [
     { ...QWEN2_MOE, shared_expert_intermediate_size: 31 },
     'intermediate_size_odd',

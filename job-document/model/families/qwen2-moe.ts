@@ -9,9 +9,8 @@ import {
 } from './experts.js';
 import type { Family } from './family.js';
 import { ggufWideHeads } from './gguf.js';
-import { layerWindows } from './layer-types.js';
+import { layerWindows, readQwenWindows } from './layer-types.js';
 import { LIMITS } from './limits.js';
-import { readQwenWindows } from './qwen.js';
 
 const MLP = 'model.layers.{}.mlp';
 
