@@ -98,6 +98,13 @@ export interface Architecture {
   /** 0: dense. */
   num_experts: number;
   experts_per_token: number;
+  /** The probabilities of a token's experts are divided by their sum. */
+  norm_topk_prob: boolean;
+  /**
+   * Width inside an expert of all tokens. Its output is multiplied by the sigmoid of a logit of the token. 0: there is
+   * none.
+   */
+  shared_expert_size: number;
   /** 0 excludes the auxiliary loss. */
   router_aux_loss_coef: number;
   tie_word_embeddings: boolean;
@@ -162,6 +169,8 @@ export const LLAMA_TRAITS = {
   mlp: 'swiglu',
   num_experts: 0,
   experts_per_token: 0,
+  norm_topk_prob: true,
+  shared_expert_size: 0,
   router_aux_loss_coef: 0,
   tie_word_embeddings: false,
   embedding_scale: 1,

@@ -54,7 +54,7 @@ export const VALUES = {
   Precision: ["bf16","fp16","fp32"],
   ExportWeights: ["trained","ema"],
   FailureCategory: ["user","data","oom","diverged","hardware","preempted","capacity","limit","internal"],
-  ModelType: ["gpt2","llama","mistral","qwen2","qwen3","mixtral","smollm3","granite","olmo2","olmo3","qwen3_moe","gemma3_text","gemma2","phi3","glm4","gpt_neox","glm"],
+  ModelType: ["gpt2","llama","mistral","qwen2","qwen3","mixtral","smollm3","granite","olmo2","olmo3","qwen3_moe","gemma3_text","gemma2","phi3","glm4","gpt_neox","glm","qwen2_moe"],
   EstimateDevice: ["cpu","cuda"],
   InstructionSet: ["generic","avx2","avx512","avx512bf16"],
   TensorState: ["master","exp_avg","exp_avg_sq","momentum_buffer","sum","ema"],

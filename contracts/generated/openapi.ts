@@ -2858,17 +2858,14 @@ export interface components {
             moe_intermediate_size: number;
             /** @description Number of experts. */
             num_experts: number;
+            /** @description The probabilities of the chosen experts are divided by their sum. */
+            norm_topk_prob: boolean;
             /** @description Number of experts to which each token is sent. */
             num_experts_per_tok: number;
             /** @description The auxiliary loss is part of the loss. */
             output_router_logits: boolean;
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
-            /**
-             * @description The probabilities of the chosen experts are divided by their sum; must be true.
-             * @enum {boolean}
-             */
-            norm_topk_prob: true;
             bos_token_id?: components["schemas"]["TokenIds"];
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
@@ -3189,8 +3186,75 @@ export interface components {
             eos_token_id?: components["schemas"]["TokenIds"];
             pad_token_id?: components["schemas"]["TokenIds"];
         };
+        /** @description Qwen1.5-MoE and Qwen2-MoE: a mixture of experts in every layer, and an expert for all tokens besides. `intermediate_size` has no meaning. */
+        ResolvedQwen2MoeConfig: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "qwen2_moe";
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Size of the vocabulary. */
+            vocab_size: number;
+            /** @description Maximum sequence length of the model. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description Input and output embedding share one matrix. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description Dropout of the attention probabilities in training. */
+            attention_dropout: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
+            /** @description The projections of queries, keys and values have biases. */
+            qkv_bias: boolean;
+            /** @description Layers have the sliding window. */
+            use_sliding_window: boolean;
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
+            sliding_window: number | null;
+            /** @description Index of the first layer with a sliding window by default. */
+            max_window_layers: number;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+            /** @description Width inside an expert; even. */
+            moe_intermediate_size: number;
+            /** @description Number of experts. */
+            num_experts: number;
+            /** @description The probabilities of the chosen experts are divided by their sum. */
+            norm_topk_prob: boolean;
+            /** @description Width inside the expert of all tokens; even. */
+            shared_expert_intermediate_size: number;
+            /** @description Number of experts to which each token is sent. */
+            num_experts_per_tok: number;
+            /** @description The auxiliary loss is part of the loss. */
+            output_router_logits: boolean;
+            /** @description Factor of the auxiliary loss. */
+            router_aux_loss_coef: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"] | components["schemas"]["ResolvedGlmConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"] | components["schemas"]["ResolvedGemma3Config"] | components["schemas"]["ResolvedGemma2Config"] | components["schemas"]["ResolvedPhi3Config"] | components["schemas"]["ResolvedGlm4Config"] | components["schemas"]["ResolvedGptNeoxConfig"] | components["schemas"]["ResolvedGlmConfig"] | components["schemas"]["ResolvedQwen2MoeConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -4934,7 +4998,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox" | "glm";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe" | "gemma3_text" | "gemma2" | "phi3" | "glm4" | "gpt_neox" | "glm" | "qwen2_moe";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

@@ -84,12 +84,16 @@ function scales(model: Architecture): GgufMetadata {
   return given.filter(([, scale, plain]) => scale !== plain).map(([key, scale]) => [key, float32(scale)]);
 }
 
-function experts({ num_experts, experts_per_token, intermediate_size }: Architecture): GgufMetadata {
+function experts(model: Architecture): GgufMetadata {
+  const { num_experts, experts_per_token, intermediate_size, shared_expert_size } = model;
   if (num_experts === 0) return [];
   return [
     ['expert_count', uint32(num_experts)],
     ['expert_used_count', uint32(experts_per_token)],
     ['expert_feed_forward_length', uint32(intermediate_size)],
+    ...(shared_expert_size > 0
+      ? ([['expert_shared_feed_forward_length', uint32(shared_expert_size)]] as const)
+      : []),
   ];
 }
 

@@ -72,6 +72,11 @@ t.test('those of gpt2, qwen3 and mixtral', async (t) => {
     mixtral.join('\n'),
     /ffn_gate_inp.weight 3x64 F32\n.*ffn_gate_exps.weight 3x48x64 F32\n.*ffn_down_exps/,
   );
+  const qwen2 = shown({ ...SIZES, model_type: 'qwen2_moe', shared_expert_intermediate_size: 32 }, 'fp32');
+  t.match(
+    qwen2.join('\n'),
+    /ffn_gate_shexp.weight 32x64 F32\n.*ffn_up_shexp.weight 32x64 F32\n.*ffn_down_shexp.weight 64x32 F32\n.*ffn_gate_inp_shexp.weight 64 F32\n/,
+  );
 });
 
 t.test('factors of adapters', async (t) => {

@@ -53,6 +53,10 @@ const TENSORS: Readonly<Record<Part, string>> = {
   output: 'attn_output',
   attention_output_norm: 'post_attention_norm',
   post_attention_norm: 'ffn_norm',
+  shared_gate: 'ffn_gate_shexp',
+  shared_up: 'ffn_up_shexp',
+  shared_down: 'ffn_down_shexp',
+  shared_router: 'ffn_gate_inp_shexp',
   router: 'ffn_gate_inp',
   gate: 'ffn_gate',
   up: 'ffn_up',
@@ -96,7 +100,10 @@ function planned<P extends Param>(
 ): PlannedTensor<P> {
   const [{ name: param, shape: stored } = { name, shape: [] }] = params;
   const layout = layoutOf(config, param);
-  const own = layout === 'transposed' ? [...stored].reverse() : stored;
+  const { part, factor } = namedParam(param, config);
+  const rows = layout === 'transposed' ? [...stored].reverse() : stored;
+  // llama.cpp has this matrix of one row as a vector.
+  const own = part === 'shared_router' && factor === undefined ? rows.slice(1) : rows;
   const shape = EXPERT.test(param) ? [params.length, ...own] : own;
   const { head_dim, norm_offset } = architectureOf(config);
   const offset = NORM.test(name) ? norm_offset : 0;

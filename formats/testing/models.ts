@@ -149,6 +149,17 @@ function paramsOf(document: Record<string, unknown>) {
   return modelParams(architectureOf(config));
 }
 
+/** Returns the data of every tensor of some safetensors files, by name. */
+export function tensorsOf(files: Iterable<Buffer>): Record<string, Buffer> {
+  const tensors = [...files].flatMap((file) => {
+    const header = parseSafetensorsHeader(file);
+    return header.tensors.map(
+      ({ name, begin, end }) => [name, file.subarray(header.bytes + begin, header.bytes + end)] as const,
+    );
+  });
+  return Object.fromEntries(tensors.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 /** @param folder prefix of every name, e.g. `./` */
 export async function tarOf(files: Iterable<readonly [string, Uint8Array]>, folder = ''): Promise<Buffer> {
   const pack = tar.pack();

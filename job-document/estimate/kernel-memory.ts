@@ -36,9 +36,9 @@ export function kernelMemory(sizes: Sizes): number {
  * Returns the largest right operand of a product that is restored from a quantized one: all matrices with one input
  * (restored_problem.cc).
  */
-function restored({ hidden, inner, widened, qkv, query, element, model }: Sizes): number {
+function restored({ hidden, widest, qkv, query, element, model }: Sizes): number {
   if (model.quantization === null) return 0;
-  return element * Math.max(qkv * hidden, query * hidden, widened * hidden, hidden * inner);
+  return element * Math.max(qkv * hidden, query * hidden, widest.widened * hidden, hidden * widest.inner);
 }
 
 /**
@@ -60,7 +60,7 @@ function sumsOfProducts(sizes: Sizes): number {
  * over rows.
  */
 function temporary(sizes: Sizes): number {
-  const { rows, rowsAtOnce, hidden, widened, qkv, model } = sizes;
+  const { rows, rowsAtOnce, hidden, widest, qkv, model } = sizes;
   const partsOf = (count: number) => Math.ceil(count / SUMMED_ROWS);
   const normParts = trainsNorms(sizes) ? Math.min(MAX_NORM_PARTS, Math.ceil(rows / MIN_NORM_ROWS)) : 0;
   return (
@@ -68,7 +68,7 @@ function temporary(sizes: Sizes): number {
     Math.max(
       rows * model.num_attention_heads,
       MAX_SUMS * partsOf(rows) * Math.max(hidden, qkv),
-      MAX_SUMS * partsOf(rowsAtOnce) * widened,
+      MAX_SUMS * partsOf(rowsAtOnce) * widest.widened,
       MAX_SUMS * normParts * hidden,
     )
   );
@@ -96,7 +96,8 @@ function trialOfHead(sizes: Sizes): number {
 
 /** Returns the same for the products of a layer; an upper bound, since their operands differ. */
 function trialOfLayer(sizes: Sizes): number {
-  const { hidden, element, rows, rowsAtOnce, widened, qkv, query } = sizes;
+  const { hidden, element, rows, rowsAtOnce, qkv, query } = sizes;
+  const { widened } = sizes.widest;
   const widest = Math.max(hidden, widened, qkv);
   const matrices = Math.max(
     rows * (sizes.row(Math.max(hidden, qkv)) + sizes.row(Math.max(hidden, query))),

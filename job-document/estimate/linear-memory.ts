@@ -41,7 +41,7 @@ export function packedWeights(sizes: Sizes, { from, to }: Linear): number {
   // Quantized matrices are used in place.
   if (sizes.model.quantization !== null) return 0;
   const forward = to.reduce((sum, columns) => sum + sizes.packed(from, columns), 0);
-  return forward + sizes.packed(columnsOut(to), from);
+  return forward + sizes.packed(columnsOut({ to }), from);
 }
 
 /** Returns the gradients of what is trained in any layer. @param rows that a product adds up at once */
@@ -93,7 +93,7 @@ export function magnitudeFactors(sizes: Sizes, linear: Linear): number {
 
 /** Returns the output columns of a Linear with magnitudes, in which all columns have a factor. */
 function scaledColumns(sizes: Sizes, linear: Linear): number {
-  return sizes.magnitudes && adaptedOutputs(sizes, linear).length > 0 ? columnsOut(linear.to) : 0;
+  return sizes.magnitudes && adaptedOutputs(sizes, linear).length > 0 ? columnsOut(linear) : 0;
 }
 
 /** Returns the gradients of a Linear's adapters, and the operands of their products. */
@@ -117,9 +117,9 @@ function adaptedOutputs(sizes: Sizes, { to, names }: Linear): number[] {
 }
 
 function operandColumns({ inFirst }: Sizes, { from, to }: Linear): number {
-  return inFirst ? columnsOut(to) : from;
+  return inFirst ? columnsOut({ to }) : from;
 }
 
-function columnsOut(to: readonly number[]): number {
+export function columnsOut({ to }: Pick<Linear, 'to'>): number {
   return to.reduce((sum, columns) => sum + columns, 0);
 }

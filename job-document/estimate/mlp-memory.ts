@@ -1,6 +1,7 @@
-/** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
+/** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc, held_experts.cc and shared_expert.cc. */
 import {
   adapterGradients,
+  columnsOut,
   gradientOperand,
   type Linear,
   linearOf,
@@ -23,17 +24,27 @@ const linearsOf = (sizes: Sizes) => ({
   back: linearOf(sizes, 'down'),
 });
 
-/** GELU's gradient is computed in place; a gate has one more tensor. */
+/** Returns the products of an expert for all tokens. */
+export const sharedLinears = (sizes: Sizes) => ({
+  to: linearOf(sizes, 'shared_gate', 'shared_up'),
+  back: linearOf(sizes, 'shared_down'),
+});
+
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
-  const { to, back } = linearsOf(sizes);
+  return mlpOf(sizes, earlier, linearsOf(sizes));
+}
+
+/** GELU's gradient is computed in place; a gate has one more tensor. */
+function mlpOf(sizes: Sizes, earlier: Linear, { to, back }: { to: Linear; back: Linear }): PartMemory {
   const { rowsAtOnce: rows } = sizes;
-  const [widened, inner] = [rows * sizes.row(sizes.widened), rows * sizes.row(sizes.inner)];
+  const isGated = columnsOut(to) > back.from;
+  const [widened, inner] = [rows * sizes.row(columnsOut(to)), rows * sizes.row(back.from)];
   const low = lowRankRows(sizes, to, rows) + lowRankRows(sizes, back, rows);
   return {
     weights: magnitudeFactors(sizes, to) + magnitudeFactors(sizes, back),
     kept: widened + inner + low,
     work:
-      (sizes.widened === sizes.inner ? inner : widened + inner) +
+      (isGated ? widened + inner : inner) +
       low +
       adapterGradients(sizes, to, rows) +
       adapterGradients(sizes, back, rows) +
@@ -51,6 +62,35 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
  * it keeps at most the other half once. With spread experts it also keeps two orders of their rows.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
+  const routed = routedMemory(sizes, earlier);
+  if (!sizes.hasPart('shared_router')) return routed;
+  const shared = sharedMemory(sizes, earlier);
+  return {
+    weights: routed.weights + shared.weights,
+    kept: routed.kept + shared.kept,
+    work: routed.work + shared.work,
+  };
+}
+
+/** Returns the memory of an expert for all tokens: the formulas of shared_expert.cc. */
+function sharedMemory(sizes: Sizes, earlier: Linear): PartMemory {
+  const { rowsAtOnce } = sizes;
+  const router = linearOf(sizes, 'shared_router');
+  const mlp = mlpOf(sizes, earlier, sharedLinears(sizes));
+  return {
+    weights: mlp.weights + magnitudeFactors(sizes, router),
+    kept: mlp.kept + sizes.tensor(sizes.hidden) + sizes.tensor(1) + lowRankRows(sizes, router),
+    work:
+      mlp.work +
+      sizes.tensor(1) +
+      lowRankRows(sizes, router, rowsAtOnce) +
+      adapterGradients(sizes, router, rowsAtOnce) +
+      sharedOperand(sizes, router, earlier, rowsAtOnce) +
+      weightGradients(sizes, router, rowsAtOnce),
+  };
+}
+
+function routedMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, rowsAtOnce, expertRows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);

@@ -90,7 +90,7 @@ function aroundLayers(sizes: Sizes): number {
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
   const widest = Math.max(
     sizes.tensor(Math.max(hidden, sizes.query)),
-    sizes.rowsAtOnce * sizes.row(sizes.inner),
+    sizes.rowsAtOnce * sizes.row(sizes.widest.inner),
   );
   const dropped = (model.adapter?.dropout ?? 0) > 0 ? widest : 0;
   return 3 * sizes.tensor(hidden) + 4 * rows + normKept(sizes) + positions + tokens + routed + dropped;

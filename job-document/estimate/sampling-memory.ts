@@ -5,6 +5,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { type Linear, linearOf } from './linear-memory.js';
+import { sharedLinears } from './mlp-memory.js';
 import { type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 /** Rows of a pass, and sequences that run at once. */
@@ -76,8 +77,13 @@ function layerCopies(sizes: Sizes): number {
     ofBase(linearOf(sizes, 'qkv', 'query', 'key', 'value')) + ofBase(linearOf(sizes, 'output'));
   const mlp = () => ofBase(linearOf(sizes, 'gate_up', 'gate', 'up')) + ofBase(linearOf(sizes, 'down'));
   if (model.num_experts === 0) return attention + mlp();
+  const shared = () => {
+    if (!sizes.hasPart('shared_router')) return 0;
+    const { to, back } = sharedLinears(sizes);
+    return ofBase(to) + ofBase(back) + copies(linearOf(sizes, 'shared_router'));
+  };
   const experts = quantization === null ? 0 : model.num_experts * mlp();
-  return attention + copies(linearOf(sizes, 'router')) + experts;
+  return attention + copies(linearOf(sizes, 'router')) + experts + shared();
 }
 
 const sumOf = ({ to }: Linear, bytes: (columns: number) => number) =>

@@ -72,6 +72,8 @@ export class Sizes {
   readonly qkv: number;
   /** Columns between the two products of an MLP; a gate doubles them. */
   readonly widened: number;
+  /** The most columns of both in any MLP, that of an expert for all tokens included. */
+  readonly widest: { inner: number; widened: number };
   /** Sequences of a micro-batch. */
   readonly sequences: number;
   /** Rows of a micro-batch. */
@@ -114,6 +116,8 @@ export class Sizes {
     this.keyValue = model.num_key_value_heads * model.head_dim;
     this.qkv = this.query + 2 * this.keyValue;
     this.widened = this.inner * (model.mlp === 'swiglu' || model.mlp === 'geglu_tanh' ? 2 : 1);
+    const shared = model.shared_expert_size;
+    this.widest = { inner: Math.max(this.inner, shared), widened: Math.max(this.widened, 2 * shared) };
     this.names = paramNamesOf(model);
     this.inFirst = this.names.in_first;
     this.rank = model.adapter?.rank ?? 0;

@@ -17,6 +17,8 @@ const DERIVED = {
   key_norm_size: (model: Architecture) =>
     model.qk_norm_scope === 'all' ? model.num_key_value_heads * model.head_dim : model.head_dim,
   norm_bias: (model: Architecture) => model.norm === 'layer',
+  /** One logit of the expert of all tokens. */
+  shared_logits: () => 1,
   own_head: (model: Architecture) => !model.tie_word_embeddings,
 };
 
@@ -67,6 +69,11 @@ export const PARTS = {
   mlp_output_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
   /** Before the MLP. */
   post_attention_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
+  /** An expert of all tokens, and the logit of a token for it. */
+  shared_gate: { kind: 'linear', in: hidden, out: 'shared_expert_size' },
+  shared_up: { kind: 'linear', in: hidden, out: 'shared_expert_size' },
+  shared_down: { kind: 'linear', in: 'shared_expert_size', out: hidden, to_residual: true },
+  shared_router: { kind: 'router', in: hidden, out: 'shared_logits' },
   router: { kind: 'router', in: hidden, out: 'num_experts' },
   /** An MLP with a gate has `gate`, `up` and `down`, or `gate_up` and `down`; one without has `up` and `down`. */
   gate: { kind: 'linear', in: hidden, out: inner, bias: 'mlp_bias' },

@@ -47,9 +47,12 @@ export class ConfigReader {
     return this.numeric(name, options, 'number', Number.isFinite) as number;
   }
 
-  /** Reads an integer or `null`, which is a value of its own here; an absent field is `fallback`. */
-  integerOrNull(name: string, options: Numeric<number | null>): number | null {
-    return this.numericOrNull(name, options, 'integer or null', Number.isInteger);
+  /**
+   * Reads an integer or `null`, which is a value of its own here; an absent field is `fallback`.
+   * @param none another spelling of null
+   */
+  integerOrNull(name: string, options: Numeric<number | null>, none: number | null = null): number | null {
+    return this.numericOrNull(name, options, 'integer or null', Number.isInteger, none);
   }
 
   numberOrNull(name: string, options: Numeric<number | null>): number | null {
@@ -222,8 +225,10 @@ export class ConfigReader {
     options: Numeric<number | null>,
     type: string,
     isOne: (value: unknown) => boolean,
+    none: number | null = null,
   ): number | null {
-    if (this.given[name] !== null) return this.numeric(name, options, type, isOne);
+    const value = this.given[name];
+    if (value !== null && value !== none) return this.numeric(name, options, type, isOne);
     this.learnNumber(name, options, type);
     return null;
   }

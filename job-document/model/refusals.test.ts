@@ -17,7 +17,8 @@ const MIXTRAL = { model_type: 'mixtral', ...SIZES };
 const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
 const OLMO3 = { model_type: 'olmo3', ...SIZES };
 const GEMMA3 = { model_type: 'gemma3_text', ...SIZES };
-const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
+const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES };
+const QWEN2_MOE = { model_type: 'qwen2_moe', ...SIZES };
 const PHI3 = { model_type: 'phi3', ...SIZES };
 const GLM = { model_type: 'glm', ...SIZES };
 const GLM4 = { model_type: 'glm4', ...SIZES };
@@ -155,7 +156,6 @@ const REFUSED: Refusal[] = [
   ],
   // GLM-4
   [{ ...GLM, partial_rotary_factor: 1.5 }, 'out_of_range', '/partial_rotary_factor'],
-  [{ ...GLM, mlp_bias: true }, 'unknown_field', '/mlp_bias'],
   [{ ...GLM4, partial_rotary_factor: 0.01 }, 'model_field_unsupported', '/partial_rotary_factor'],
   [
     { ...GLM4, rope_scaling: { rope_type: 'dynamic', factor: 2 } },
@@ -231,8 +231,13 @@ const REFUSED: Refusal[] = [
     '/rope_parameters/sliding_attention/rope_type',
     '"default"',
   ],
-  [{ ...QWEN3_MOE, norm_topk_prob: false }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
-  [{ ...QWEN3_MOE, norm_topk_prob: undefined }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
+  [
+    { ...QWEN2_MOE, shared_expert_intermediate_size: 31 },
+    'intermediate_size_odd',
+    '/shared_expert_intermediate_size',
+    '32',
+  ],
+  [{ ...QWEN2_MOE, use_sliding_window: true, sliding_window: 0 }, 'out_of_range', '/sliding_window'],
   [{ ...QWEN3_MOE, decoder_sparse_step: 2 }, 'model_field_unsupported', '/decoder_sparse_step', '1'],
   [{ ...QWEN3_MOE, mlp_only_layers: [0] }, 'model_field_unsupported', '/mlp_only_layers', '[]'],
   [{ ...QWEN3_MOE, moe_intermediate_size: 31 }, 'intermediate_size_odd', '/moe_intermediate_size', '32'],

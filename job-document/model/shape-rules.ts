@@ -9,7 +9,7 @@ export function checkShapes(config: ResolvedModelConfig): FieldError[] {
   const architecture = architectureOf(config);
   const { fieldNames } = familyOf(config);
   const nameOf = (field: keyof Architecture) => fieldNames[field] ?? field;
-  const { head_dim, intermediate_size, num_attention_heads, num_key_value_heads } = architecture;
+  const { head_dim, num_attention_heads, num_key_value_heads } = architecture;
   const { num_experts, experts_per_token } = architecture;
   const errors: FieldError[] = [];
   if (head_dim % 2 !== 0)
@@ -21,16 +21,17 @@ export function checkShapes(config: ResolvedModelConfig): FieldError[] {
         String(head_dim + 1),
       ),
     );
-  if (intermediate_size % 2 !== 0) {
-    const name = nameOf('intermediate_size');
-    errors.push(
-      fieldError(
-        `/${name}`,
-        'intermediate_size_odd',
-        `${name} ${intermediate_size} is odd; it must be even`,
-        String(intermediate_size + 1),
-      ),
-    );
+  for (const field of ['intermediate_size', 'shared_expert_size'] as const) {
+    const [name, size] = [nameOf(field), architecture[field]];
+    if (size % 2 !== 0)
+      errors.push(
+        fieldError(
+          `/${name}`,
+          'intermediate_size_odd',
+          `${name} ${size} is odd; it must be even`,
+          String(size + 1),
+        ),
+      );
   }
   if (num_attention_heads % num_key_value_heads !== 0)
     errors.push(

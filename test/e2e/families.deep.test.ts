@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec, ModelConfig } from '../../contracts/index.js';
+import { modelFolder, tarOf, tensorsOf } from '../../formats/testing/models.js';
 import {
   architectureOf,
   causalLmClass,
@@ -84,3 +85,20 @@ for (const [name, config] of Object.entries(MODELS)) {
     );
   });
 }
+
+for (const type of MODEL_TYPES)
+  t.test(`${type}: tensors of an upload come back byte for byte`, async (t) => {
+    const config = firstModel(type, { vocab_size: 256 });
+    const folder = modelFolder({ config });
+    const { id: model } = await stack.client.models.create(type, await tarOf(folder));
+    const spec = smallJob({ name: `${type} again`, dataset, steps: 1, ranks: 2 });
+    const { id } = await stack.client.jobs.create({
+      ...spec,
+      model: { init_from: { model } },
+      train: { ...spec.train, lr_schedule: { type: 'constant' }, overrides: [{ step: 0, lr: 0 }] },
+    });
+    const { export: made, ...job } = await stack.client.jobs.until(id, () => false);
+    if (!made) throw new Error(`${job.state} ${JSON.stringify(job.failure)}`);
+    const file = readFileSync(join(stack.data_dir, 'objects', made.prefix, 'model.safetensors'));
+    t.strictSame(tensorsOf([file]), tensorsOf([folder.get('model.safetensors')!]));
+  });

@@ -577,14 +577,14 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     """Width inside an expert; even."""
     num_experts: int
     """Number of experts."""
+    norm_topk_prob: bool
+    """The probabilities of the chosen experts are divided by their sum."""
     num_experts_per_tok: int
     """Number of experts to which each token is sent."""
     output_router_logits: bool
     """The auxiliary loss is part of the loss."""
     router_aux_loss_coef: float
     """Factor of the auxiliary loss."""
-    norm_topk_prob: Literal[True]
-    """The probabilities of the chosen experts are divided by their sum; must be true."""
 
 
 
@@ -906,6 +906,73 @@ class _ResolvedGlmConfigRequired(TypedDict):
 
 class ResolvedGlmConfig(_ResolvedGlmConfigRequired, total=False):
     """GLM-4 of 2024, dense: a fused gate, rotary positions in part of a head."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedQwen2MoeConfigRequired(TypedDict):
+    model_type: Literal["qwen2_moe"]
+    """The model family."""
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    qkv_bias: bool
+    """The projections of queries, keys and values have biases."""
+    use_sliding_window: bool
+    """Layers have the sliding window."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    max_window_layers: int
+    """Index of the first layer with a sliding window by default."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+    moe_intermediate_size: int
+    """Width inside an expert; even."""
+    num_experts: int
+    """Number of experts."""
+    norm_topk_prob: bool
+    """The probabilities of the chosen experts are divided by their sum."""
+    shared_expert_intermediate_size: int
+    """Width inside the expert of all tokens; even."""
+    num_experts_per_tok: int
+    """Number of experts to which each token is sent."""
+    output_router_logits: bool
+    """The auxiliary loss is part of the loss."""
+    router_aux_loss_coef: float
+    """Factor of the auxiliary loss."""
+
+
+
+class ResolvedQwen2MoeConfig(_ResolvedQwen2MoeConfigRequired, total=False):
+    """Qwen1.5-MoE and Qwen2-MoE: a mixture of experts in every layer, and an expert for all tokens
+    besides. `intermediate_size` has no meaning."""
     bos_token_id: TokenIds
     eos_token_id: TokenIds
     pad_token_id: TokenIds
@@ -5133,7 +5200,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig, ResolvedGlmConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig, ResolvedGemma3Config, ResolvedGemma2Config, ResolvedPhi3Config, ResolvedGlm4Config, ResolvedGptNeoxConfig, ResolvedGlmConfig, ResolvedQwen2MoeConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -5237,7 +5304,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox", "glm"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe", "gemma3_text", "gemma2", "phi3", "glm4", "gpt_neox", "glm", "qwen2_moe"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

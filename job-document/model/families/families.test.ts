@@ -264,22 +264,3 @@ t.test('longrope of other families', async (t) => {
     },
   );
 });
-
-t.test('Qwen3-MoE: the width of its experts, and normed heads', async (t) => {
-  const experts = {
-    moe_intermediate_size: 96,
-    num_experts: 16,
-    num_experts_per_tok: 4,
-    norm_topk_prob: true,
-  };
-  const fields = { decoder_sparse_step: 1, mlp_only_layers: [], max_window_layers: 48, sliding_window: null };
-  const found = architecture({ model_type: 'qwen3_moe', ...SMALL, ...experts, ...fields });
-  t.match(found, {
-    naming: 'qwen3_moe',
-    intermediate_size: 96,
-    num_experts: 16,
-    experts_per_token: 4,
-    qk_norm: true,
-  });
-  t.strictSame(found.layer_windows, ALL(0, 4));
-});

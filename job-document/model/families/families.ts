@@ -17,6 +17,7 @@ import { OLMO2 } from './olmo2.js';
 import { OLMO3 } from './olmo3.js';
 import { PHI3 } from './phi3.js';
 import { QWEN2 } from './qwen2.js';
+import { QWEN2_MOE } from './qwen2-moe.js';
 import { QWEN3 } from './qwen3.js';
 import { QWEN3_MOE } from './qwen3-moe.js';
 import { SMOLLM3 } from './smollm3.js';
@@ -43,6 +44,7 @@ export const FAMILIES: Families = {
   glm4: GLM4,
   gpt_neox: GPT_NEOX,
   glm: GLM,
+  qwen2_moe: QWEN2_MOE,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

@@ -41,6 +41,10 @@ export const FIELDS: Readonly<Record<string, FieldSchema>> = {
   layer_types: { description: 'Kind of attention of each layer.' },
   num_local_experts: { description: 'Number of experts.' },
   num_experts: { description: 'Number of experts.' },
+  moe_intermediate_size: { description: 'Width inside an expert; even.' },
+  norm_topk_prob: {
+    description: 'The probabilities of the chosen experts are divided by their sum.',
+  },
   num_experts_per_tok: { description: 'Number of experts to which each token is sent.' },
   output_router_logits: { description: 'The auxiliary loss is part of the loss.' },
   router_aux_loss_coef: { description: 'Factor of the auxiliary loss.' },

@@ -11,7 +11,9 @@ const TYPES = ['full_attention', 'sliding_attention'] as const;
 /** Reads a window that is used only if another field says so. */
 export function readSwitchedWindow(reader: ConfigReader, fallback: number | null): SwitchedWindow {
   const useSlidingWindow = reader.flag('use_sliding_window', false);
-  const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback });
+  // transformers writes 0 where a family does not use its window.
+  const none = useSlidingWindow ? null : 0;
+  const window = reader.integerOrNull('sliding_window', { ...LIMITS.window, fallback }, none);
   return { use_sliding_window: useSlidingWindow, sliding_window: useSlidingWindow ? window : null };
 }
 
@@ -44,4 +46,27 @@ export function readLayerTypes(
 
 export function layerWindows(config: { layer_types: LayerTypes; sliding_window: number | null }): number[] {
   return config.layer_types.map((type) => (type === 'sliding_attention' ? (config.sliding_window ?? 0) : 0));
+}
+
+/** Windows of a Qwen: some layers may have one. */
+type Windows = Pick<
+  ConfigOf<'qwen2'>,
+  'use_sliding_window' | 'sliding_window' | 'max_window_layers' | 'layer_types'
+>;
+
+/** @param slides returns whether a layer has the window by default */
+export function readQwenWindows(
+  reader: ConfigReader,
+  layers: number,
+  slides = (layer: number, maxWindowLayers: number) => layer >= maxWindowLayers,
+): Windows {
+  const window = readSwitchedWindow(reader, 4096);
+  const maxWindowLayers = reader.integer('max_window_layers', { min: 0, max: 1024, fallback: 28 });
+  return {
+    ...window,
+    max_window_layers: maxWindowLayers,
+    layer_types: readLayerTypes(reader, layers, window.sliding_window, (layer) =>
+      slides(layer, maxWindowLayers),
+    ),
+  };
 }

@@ -1,8 +1,7 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { ggufWideHeads } from './gguf.js';
-import { layerWindows } from './layer-types.js';
-import { readQwenWindows } from './qwen.js';
+import { layerWindows, readQwenWindows } from './layer-types.js';
 
 export const QWEN2: Family<'qwen2'> = {
   description: 'Qwen2 and Qwen2.5: queries, keys and values have biases.',

@@ -1,23 +1,15 @@
-import type { ConfigReader } from '../reader.js';
 import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
-import { EXPERT_TENSORS, expertModules, readRouter, routerTraits } from './experts.js';
+import {
+  EXPERT_TENSORS,
+  expertModules,
+  readExperts,
+  readRouter,
+  refuseDenseLayers,
+  routerTraits,
+} from './experts.js';
 import type { Family } from './family.js';
 import { ggufBiases } from './gguf.js';
 import { readSwitchedWindow } from './layer-types.js';
-import { LIMITS } from './limits.js';
-
-function refuseOtherRouters(reader: ConfigReader): void {
-  const why = 'every layer has experts';
-  reader.only('decoder_sparse_step', [1], why);
-  reader.only('mlp_only_layers', [[]], why);
-  if (!reader.flag('norm_topk_prob', false))
-    reader.fail(
-      'norm_topk_prob',
-      'model_field_unsupported',
-      'norm_topk_prob, which is false by default: the probabilities of the chosen experts are divided by their sum',
-      'true',
-    );
-}
 
 export const QWEN3_MOE: Family<'qwen3_moe'> = {
   description:
@@ -29,13 +21,12 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
     modules: expertModules('model.layers.{}.mlp', { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' }),
     tensors: EXPERT_TENSORS,
   },
-  gguf: { name: 'qwen3moe', unsupported: ggufBiases('qwen3_moe') },
-  fields: {
-    moe_intermediate_size: { description: 'Width inside an expert; even.' },
-    norm_topk_prob: {
-      enum: [true],
-      description: 'The probabilities of the chosen experts are divided by their sum; must be true.',
-    },
+  gguf: {
+    name: 'qwen3moe',
+    unsupported: (model) =>
+      model.norm_topk_prob
+        ? ggufBiases('qwen3_moe')(model)
+        : "llama.cpp divides the probabilities of qwen3_moe's experts by their sum (norm_topk_prob)",
   },
   fieldNames: {
     norm_eps: 'rms_norm_eps',
@@ -43,7 +34,7 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
     experts_per_token: 'num_experts_per_tok',
   },
   read(reader) {
-    refuseOtherRouters(reader);
+    refuseDenseLayers(reader);
     reader.ignore(['max_window_layers']);
     return {
       model_type: 'qwen3_moe',
@@ -55,14 +46,8 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
       }),
       attention_bias: reader.flag('attention_bias', false),
       ...readSwitchedWindow(reader, 4096),
-      moe_intermediate_size: reader.integer('moe_intermediate_size', { ...LIMITS.inner, fallback: 768 }),
-      num_experts: reader.integer('num_experts', {
-        ...LIMITS.experts,
-        aliases: ['num_local_experts'],
-        fallback: 128,
-      }),
+      ...readExperts(reader, { moe_intermediate_size: 768, num_experts: 128 }),
       ...readRouter(reader, 8),
-      norm_topk_prob: true,
     };
   },
   architecture(config) {
@@ -72,6 +57,7 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
       qk_norm: true,
       layer_windows: everyLayer(config, config.sliding_window ?? 0),
       num_experts: config.num_experts,
+      norm_topk_prob: config.norm_topk_prob,
       ...routerTraits(config),
     };
   },

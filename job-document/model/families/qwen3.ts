@@ -1,8 +1,7 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { ggufBiases } from './gguf.js';
-import { layerWindows } from './layer-types.js';
-import { readQwenWindows } from './qwen.js';
+import { layerWindows, readQwenWindows } from './layer-types.js';
 
 export const QWEN3: Family<'qwen3'> = {
   description: 'Qwen3: query and key heads are normalized.',

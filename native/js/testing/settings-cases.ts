@@ -175,6 +175,10 @@ export const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   [neox, { 'model.qkv_by_head': true, 'model.parallel_residual': true }],
   [{ precision: 'bf16', 'model.embedding_scale': 1.1 }, { 'model.rounds_embedding_scale': true }],
   [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
+  [
+    { ...experts, 'model.naming': 'qwen2_moe', 'model.shared_expert_size': 8 },
+    { 'model.norm_topk_prob': false, 'model.shared_expert_size': 12 },
+  ],
   [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],
   [
     llama3,

@@ -30,6 +30,7 @@ struct DirectionNorms;
 struct DropoutRule;
 struct ExpertGroups;
 struct Fold;
+struct GatedBackward;
 struct GemmProblem;
 struct Hash128;
 struct HeadNormBackward;
@@ -141,6 +142,8 @@ struct Backend {
   Operation<void(GluKind, const ConstMatrix&, const Matrix&)> glu{"glu"};
   Operation<void(GluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&)> glu_backward{"glu_backward"};
   Operation<void(float, const ConstMatrix&, const Matrix&)> soft_cap{"soft_cap"};
+  Operation<void(const ConstMatrix&, const ConstMatrix&, const Matrix&)> add_gated{"add_gated"};
+  Operation<void(const GatedBackward&)> add_gated_backward{"add_gated_backward"};
   Operation<void(const ConstMatrix&, std::span<float>, bool)> bias_gradient{"bias_gradient"};
   Operation<void(const DropoutRule&, const ConstMatrix&, const Matrix&)> dropout{"dropout"};
 

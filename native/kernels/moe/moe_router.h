@@ -11,14 +11,15 @@
 namespace zerofleet {
 
 /// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k largest probabilities. Of equal
-/// probabilities the lower index is first. The weights are the chosen probabilities' shares of their sum. All spans lie
-/// in memory of the context's device.
+/// probabilities the lower index is first. The weights are the chosen probabilities, or their shares of their sum. All
+/// spans lie in memory of the context's device.
 struct RouterForward {
   ConstMatrix logits;               // (M, E)
   std::int64_t experts_per_token;   // k
   std::span<float> probs;           // (M, E)
   std::span<std::int32_t> experts;  // (M, k) best first
-  std::span<float> weights;         // (M, k) of sum 1
+  std::span<float> weights;         // (M, k)
+  bool shares = true;               // the weights' sum is 1
 };
 
 /// The gradient through weights and softmax; the choice itself has none.
@@ -30,6 +31,7 @@ struct RouterBackward {
   std::span<const float> dprobs;          // (E) of the probabilities of every token that counts, or empty
   Matrix dlogits;                         // (M, E)
   Indices lengths = {};                   // which tokens count, as in RouterChoices
+  bool shares = true;                     // of the forward
 };
 
 /// Both throw Error{"invalid_argument"} where sizes do not fit.

@@ -174,6 +174,29 @@ ModelParts model_parts(const ModelConfig& c) {
       {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
     }};
   }
+  if (c.naming == "qwen2_moe") {
+    return {false, {
+      {kEmbed, PartKind::kEmbedding, "model.embed_tokens", c.hidden_size, c.vocab_size, false, std, true},
+      {kInputNorm, PartKind::kNorm, "model.layers.{}.input_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQuery, PartKind::kLinear, "model.layers.{}.self_attn.q_proj", c.hidden_size, c.query_size(), c.qkv_bias, std, true},
+      {kKey, PartKind::kLinear, "model.layers.{}.self_attn.k_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kValue, PartKind::kLinear, "model.layers.{}.self_attn.v_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kQueryNorm, PartKind::kNorm, "model.layers.{}.self_attn.q_norm", 0, c.query_norm_size(), false, std, c.qk_norm},
+      {kKeyNorm, PartKind::kNorm, "model.layers.{}.self_attn.k_norm", 0, c.key_norm_size(), false, std, c.qk_norm},
+      {kOutput, PartKind::kLinear, "model.layers.{}.self_attn.o_proj", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "model.layers.{}.post_attention_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kSharedGate, PartKind::kLinear, "model.layers.{}.mlp.shared_expert.gate_proj", c.hidden_size, c.shared_expert_size, false, std, true},
+      {kSharedUp, PartKind::kLinear, "model.layers.{}.mlp.shared_expert.up_proj", c.hidden_size, c.shared_expert_size, false, std, true},
+      {kSharedDown, PartKind::kLinear, "model.layers.{}.mlp.shared_expert.down_proj", c.shared_expert_size, c.hidden_size, false, residual_std, true},
+      {kSharedRouter, PartKind::kRouter, "model.layers.{}.mlp.shared_expert_gate", c.hidden_size, c.shared_logits(), false, std, true},
+      {kRouter, PartKind::kRouter, "model.layers.{}.mlp.gate", c.hidden_size, c.num_experts, false, std, true},
+      {kGate, PartKind::kLinear, "model.layers.{}.mlp.experts.{}.gate_proj", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kUp, PartKind::kLinear, "model.layers.{}.mlp.experts.{}.up_proj", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "model.layers.{}.mlp.experts.{}.down_proj", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kNorm, PartKind::kNorm, "model.norm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
   throw Error("invalid_model_config", "naming: no family names its parameters as " + c.naming);
 }
 

@@ -99,6 +99,9 @@ void check_experts(const ModelConfig& config) {
   check(config.experts_per_token >= 1 && config.experts_per_token <= config.num_experts,
         "experts_per_token must be from 1 to num_experts");
   check(!config.mlp_bias, "mlp_bias must be false: matrices of experts have no biases");
+  check(config.shared_expert_size >= 0 && config.shared_expert_size <= (std::int64_t{1} << 24) &&
+            config.shared_expert_size % 2 == 0,
+        "shared_expert_size must be even, and from 0 to 16777216");
   check(config.router_aux_loss_coef >= 0 && config.router_aux_loss_coef < 1e3,
         "router_aux_loss_coef must be from 0 to below 1000");
 }
@@ -108,6 +111,10 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
   check(parts.has(ModelPart::kRouter) == (config.num_experts > 0),
         naming + (config.num_experts > 0 ? " is for models without experts: num_experts must be 0"
                                          : " is for models with experts: num_experts must be at least 1"));
+  check(parts.has(ModelPart::kSharedRouter) == (config.shared_expert_size > 0),
+        naming + (config.shared_expert_size > 0
+                      ? " has no expert for all tokens: shared_expert_size must be 0"
+                      : " has an expert for all tokens: shared_expert_size must be at least 2"));
   check(parts.has(ModelPart::kPositions) == (config.positions == PositionType::kLearned),
         naming + " is for models with " +
             (config.positions == PositionType::kLearned ? "rotary positions" : "learned positions"));

@@ -58,6 +58,8 @@ struct ModelConfig {
   MlpType mlp = MlpType::kSwiglu;
   std::int64_t num_experts = 0;  // 0: one dense MLP per layer
   std::int64_t experts_per_token = 0;
+  bool norm_topk_prob = true;           // the probabilities of a token's experts are divided by their sum
+  std::int64_t shared_expert_size = 0;  // width inside an expert of all tokens, which has a gate; 0: there is none
   double router_aux_loss_coef = 0;
   bool tie_word_embeddings = false;
   double embedding_scale = 1;           // of the embeddings of tokens
@@ -112,6 +114,8 @@ struct ModelConfig {
            {"gelu_tanh", MlpType::kGeluTanh}});
     field("num_experts", num_experts);
     field("experts_per_token", experts_per_token);
+    field("norm_topk_prob", norm_topk_prob);
+    field("shared_expert_size", shared_expert_size);
     field("router_aux_loss_coef", router_aux_loss_coef);
     field("tie_word_embeddings", tie_word_embeddings);
     field("embedding_scale", embedding_scale);
@@ -141,6 +145,7 @@ struct ModelConfig {
   bool own_head() const { return !tie_word_embeddings; }
   bool gated_mlp() const { return mlp == MlpType::kSwiglu || mlp == MlpType::kGegluTanh; }
   std::int64_t gate_up_size() const { return 2 * intermediate_size; }
+  static std::int64_t shared_logits() { return 1; }
   std::int64_t rotated() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
   std::int64_t rope_of(std::size_t layer) const { return layer_rope.empty() ? 1 : layer_rope[layer]; }
   bool has_local_rope() const { return std::ranges::find(layer_rope, 2) != layer_rope.end(); }

@@ -89,6 +89,16 @@ class Builder {
       case ModelPart::kOutput:
         layer.output = {linear};
         break;
+      case ModelPart::kSharedGate:
+      case ModelPart::kSharedUp:
+        layer.mlp.shared.inner.push_back(linear);
+        break;
+      case ModelPart::kSharedDown:
+        layer.mlp.shared.outer = {linear};
+        break;
+      case ModelPart::kSharedRouter:
+        layer.mlp.shared_router = {linear};
+        break;
       case ModelPart::kRouter:
         layer.mlp.router = {linear};
         break;
@@ -204,6 +214,8 @@ LinearSpecs matrices_of(const LayerSpec& layer) {
   add(layer.qkv);
   add(layer.output);
   add_dense(layer.mlp.dense);
+  add_dense(layer.mlp.shared);
+  add(layer.mlp.shared_router);
   add(layer.mlp.router);
   for (const DenseSpec& expert : layer.mlp.experts) add_dense(expert);
   return matrices;

@@ -46,9 +46,12 @@ struct DenseSpec {
   LinearSpecs outer;  // down
 };
 
-/// Positions of an MLP. For an MLP with experts: the router's matrix and each expert's; dense is empty then.
+/// Positions of an MLP. For an MLP with experts: the router's matrix and each expert's; dense is empty then. `shared`:
+/// an expert of all tokens, and the matrix of its gate.
 struct MlpSpec {
   DenseSpec dense;
+  DenseSpec shared;
+  LinearSpecs shared_router;
   LinearSpecs router;
   std::vector<DenseSpec> experts;
 };

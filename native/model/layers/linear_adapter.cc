@@ -30,8 +30,9 @@ Tensor room_for_dropped(const ModelContext& model, std::int64_t rows) {
   const auto elements = [&](std::int64_t count, std::int64_t cols) {
     return count * Tensor::padded_stride(model.dtype, cols);
   };
-  const std::int64_t numel = std::max(elements(rows, std::max(c.hidden_size, c.query_size())),
-                                      elements(rows_at_once(model, rows), c.intermediate_size));
+  const std::int64_t numel =
+      std::max(elements(rows, std::max(c.hidden_size, c.query_size())),
+               elements(rows_at_once(model, rows), std::max(c.intermediate_size, c.shared_expert_size)));
   return {model.ctx, model.dtype, 1, numel, Tensor::Rows::kContiguous};
 }
 

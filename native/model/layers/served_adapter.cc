@@ -23,6 +23,9 @@ void each_linear(const ModelConfig& config, const ParamTable& table, Visit visit
     visit(layer.output, config.query_size());
     visit(layer.mlp.dense.inner, config.hidden_size);
     visit(layer.mlp.dense.outer, config.intermediate_size);
+    visit(layer.mlp.shared.inner, config.hidden_size);
+    visit(layer.mlp.shared.outer, config.shared_expert_size);
+    visit(layer.mlp.shared_router, config.hidden_size);
     visit(layer.mlp.router, config.hidden_size);
   }
 }

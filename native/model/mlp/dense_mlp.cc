@@ -25,10 +25,9 @@ std::optional<GeluKind> gelu_of(MlpType type) {
 }
 
 struct DenseKept final : Mlp::Kept {
-  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width, const Linear& to_inner,
-            const Linear& to_hidden)
-      : inner(model.tensor(rows, width * model.config.intermediate_size)),
-        act(model.tensor(rows, model.config.intermediate_size)),
+  DenseKept(const ModelContext& model, std::int64_t rows, const Linear& to_inner, const Linear& to_hidden)
+      : inner(model.tensor(rows, to_inner.out())),
+        act(model.tensor(rows, to_hidden.in())),
         inner_low(to_inner.adapter().make_low(model, rows)),
         outer_low(to_hidden.adapter().make_low(model, rows)) {}
   // R · (row(width·I) + row(I)), with adapters R · row(low_size()) of each Linear
@@ -58,14 +57,14 @@ struct DenseWork final : Mlp::Work {
 
 class DenseMlp final : public Mlp {
  public:
-  DenseMlp(const ModelContext& model, const DenseSpec& spec)
+  DenseMlp(const ModelContext& model, const DenseSpec& spec, std::int64_t inner)
       : gelu_(gelu_of(model.config.mlp)),
         glu_(model.config.mlp == MlpType::kGegluTanh ? GluKind::kGeluTanh : GluKind::kSilu),
         inner_(model, spec.inner, model.config.hidden_size),
-        outer_(model, spec.outer, model.config.intermediate_size) {}
+        outer_(model, spec.outer, inner) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
-    return std::make_unique<DenseKept>(model, rows_at_once(model, shape.rows()), gelu_ ? 1 : 2, inner_, outer_);
+    return std::make_unique<DenseKept>(model, rows_at_once(model, shape.rows()), inner_, outer_);
   }
   std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
                                   const std::shared_ptr<PackedMatrix>& spare) const override {
@@ -141,8 +140,8 @@ class DenseMlp final : public Mlp {
 
 }  // namespace
 
-std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec) {
-  return std::make_unique<DenseMlp>(model, spec);
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec, std::int64_t inner) {
+  return std::make_unique<DenseMlp>(model, spec, inner);
 }
 
 }  // namespace zerofleet

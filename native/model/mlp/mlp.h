@@ -48,7 +48,8 @@ class Mlp {
                         GradSink& sink) const = 0;
 };
 
-std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec);
+/// `inner`: the width between its products.
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec, std::int64_t inner);
 /// A mixture of experts: each token goes through the few that its router chooses.
 std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpSpec& spec);
 /// Makes the MLP of the configuration.

@@ -18,8 +18,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 from make_golden_families import (BATCH, FAMILIES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors,
-                                  gradients, in_files, margin, model_of, randomise, saved_parameters,
-                                  write_architecture, write_cases, write_words)
+                                  gradients, margin, model_of, randomise, saved_parameters, write_architecture,
+                                  write_cases, write_words)
 from make_golden_model import IGNORED, GoldenFile
 from make_golden_quantize import quantized
 
@@ -103,8 +103,9 @@ def one_case(directory, name, seed):
     golden.tensor("logits", logits.numpy().copy())
     for key, parameter in model.all_parameters():
         if ".original_module." not in key:
-            name_in_files = in_files(cfg.model_type, plain(key))
-            golden.bf16_tensor("param." + name_in_files, model.given.get(plain(key), parameter))
+            value = model.given.get(plain(key), parameter)
+            for name_in_files, part in as_saved(cfg.model_type, plain(key), value):
+                golden.bf16_tensor("param." + name_in_files, part)
     for key in names:
         golden.tensor("grad." + plain(key), grads[key].numpy())
         golden.number("bf16_error." + plain(key), off[key])

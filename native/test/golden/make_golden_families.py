@@ -40,8 +40,8 @@ MODELS = models("models")
 def model_of(name):
     """The model of a name, in which nothing is dropped. Several eps and kernels are not those of its family."""
     family, fields = MODELS[name]
-    config = config_of(family, {"vocab_size": 45, **fields}, rms_norm_eps=1e-6, experts_implementation="eager")
-    config._attn_implementation = "eager"
+    config = config_of(family, {"vocab_size": 45, **fields}, rms_norm_eps=1e-6)
+    config._attn_implementation = config._experts_implementation = "eager"
     return AutoModelForCausalLM.from_config(config).float().eval()
 
 
@@ -92,8 +92,8 @@ def in_bf16(model):
 
 
 # Module of experts, and names of the matrices of one, in files of a model_type.
-EXPERT_NAMES = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2"),
-                "qwen3_moe": ("mlp", "gate_proj", "up_proj", "down_proj")}
+QWEN = ("mlp", "gate_proj", "up_proj", "down_proj")
+EXPERT_NAMES = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2"), "qwen2_moe": QWEN, "qwen3_moe": QWEN}
 
 
 def in_files(model_type, name):
@@ -149,7 +149,7 @@ def bf16_errors(model, tokens, targets, grad_scale, expected):
 
 def margin(model, tokens):
     """How clear the choice of experts is; in bf16 a choice that is not may be another one, for PyTorch and for us."""
-    if not hasattr(model.config, "num_local_experts"):
+    if model.config.model_type not in EXPERT_NAMES:
         return float("inf")
     with torch.no_grad():
         logits = torch.stack(model(input_ids=tokens, use_cache=False).router_logits)

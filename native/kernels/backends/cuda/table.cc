@@ -24,6 +24,8 @@
   ROW(glu)                     \
   ROW(glu_backward)            \
   ROW(soft_cap)                \
+  ROW(add_gated)               \
+  ROW(add_gated_backward)      \
   ROW(bias_gradient)           \
   ROW(dropout)                 \
   ROW(direction_norms)         \

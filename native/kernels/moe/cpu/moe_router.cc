@@ -35,6 +35,7 @@ void route(const Context& ctx, const RouterForward& args) {
     chunk.rows = rows;
     chunk.num_experts = args.logits.cols;
     chunk.chosen = args.experts_per_token;
+    chunk.shares = args.shares;
     chunk.dtype = args.logits.dtype;
     kernel(chunk);
   });
@@ -61,6 +62,7 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
     chunk.rows = rows;
     chunk.num_experts = num_experts;
     chunk.chosen = args.experts_per_token;
+    chunk.shares = args.shares;
     chunk.dtype = args.dlogits.dtype;
     kernel(chunk);
   });

@@ -17,6 +17,7 @@ struct RouteForward {
   float* weights;
   std::int64_t rows, chosen;
   int num_experts;
+  bool shares;  // weights are shares of their sum
 };
 
 /// Lane l has the experts l, l + 32, l + 64 …
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kWarpThreads) route_kernel(const RouteForward<
     weights[choice] = probs[last.expert];
     sum = sum + probs[last.expert];
   }
-  if (lane_of_warp() != 0) return;
+  if (lane_of_warp() != 0 || !a.shares) return;
   for (std::int64_t choice = 0; choice < a.chosen; ++choice) weights[choice] = weights[choice] / sum;
 }
 
@@ -104,19 +105,22 @@ struct RouteBackward {
   std::int64_t rows, chosen;
   int num_experts;
   Counted counted;
+  bool shares;
 };
 
 // With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen. All probabilities
-// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp).
+// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp). Weights
+// that are no shares have dp = dw.
 template <class T>
 __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const RouteBackward<T> a) {
   const std::int64_t row = warp_of_grid();
   if (row >= a.rows) return;
   const float *probs = a.probs + row * a.num_experts, *dweights = a.dweights + row * a.chosen;
   const std::int32_t* experts = a.experts + row * a.chosen;
-  float sum = 0, mean = 0;
-  for (std::int64_t choice = 0; choice < a.chosen; ++choice) sum = sum + probs[experts[choice]];
-  for (std::int64_t choice = 0; choice < a.chosen; ++choice)
+  const std::int64_t summed = a.shares ? a.chosen : 0;
+  float sum = a.shares ? 0.0F : 1.0F, mean = 0;
+  for (std::int64_t choice = 0; choice < summed; ++choice) sum = sum + probs[experts[choice]];
+  for (std::int64_t choice = 0; choice < summed; ++choice)
     mean = mean + dweights[choice] * (probs[experts[choice]] / sum);
   const float* dprobs = a.counted.has(row) ? a.dprobs : nullptr;
   const auto dprob = [&](int expert) {
@@ -196,7 +200,8 @@ void route(const Context& ctx, const RouterForward& args) {
                             args.weights.data(),
                             args.logits.rows,
                             args.experts_per_token,
-                            static_cast<int>(args.logits.cols)};
+                            static_cast<int>(args.logits.cols),
+                            args.shares};
     launch("route", stream, {num_blocks(a.rows, args.logits.cols), kWarpThreads}, route_kernel<T>, a);
   });
 }
@@ -213,7 +218,8 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
                              args.dlogits.rows,
                              args.experts_per_token,
                              static_cast<int>(args.dlogits.cols),
-                             counted_of(args.lengths, args.dlogits.rows)};
+                             counted_of(args.lengths, args.dlogits.rows),
+                             args.shares};
     launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>,
            a);
   });

@@ -43,7 +43,7 @@ void forward(const RouterArgs& args) {
     int32_t* experts = args.experts + row * args.chosen;
     softmax(row_of<T>(args.logits, row), probs, args.num_experts);
     choose(probs, args.num_experts, experts, args.chosen);
-    const float sum = chosen_sum(probs, experts, args.chosen);
+    const float sum = args.shares ? chosen_sum(probs, experts, args.chosen) : 1.0F;
     for (int64_t choice = 0; choice < args.chosen; ++choice)
       args.weights[row * args.chosen + choice] = probs[experts[choice]] / sum;
   }
@@ -54,7 +54,8 @@ bool counts(const RouterArgs& args, int64_t token) {
 }
 
 // With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen. All probabilities
-// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp).
+// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp). Weights
+// that are no shares have dp = dw.
 template <class T>
 void backward(const RouterArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -62,9 +63,10 @@ void backward(const RouterArgs& args) {
     const float* probs = args.probs + row * args.num_experts;
     const int32_t* experts = args.experts + row * args.chosen;
     const float* dweights = args.dweights + row * args.chosen;
-    const float sum = chosen_sum(probs, experts, args.chosen);
+    const float sum = args.shares ? chosen_sum(probs, experts, args.chosen) : 1.0F;
     float mean = 0;
-    for (int64_t choice = 0; choice < args.chosen; ++choice) mean += dweights[choice] * (probs[experts[choice]] / sum);
+    for (int64_t choice = 0; args.shares && choice < args.chosen; ++choice)
+      mean += dweights[choice] * (probs[experts[choice]] / sum);
     sweep(args.num_experts, [&](int64_t i, auto part) {
       store(args.row + i, dprobs == nullptr ? zero() : load(dprobs + i, part), part);
     });

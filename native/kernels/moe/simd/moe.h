@@ -24,6 +24,7 @@ struct RouterArgs {
   int64_t rows = 0;
   int64_t num_experts = 0;
   int64_t chosen = 0;
+  bool shares = true;  // weights are shares of their sum
   DType dtype = DType::kF32;
 };
 

@@ -29,12 +29,12 @@ std::vector<double> softmax_of(const std::vector<double>& logits) {
 
 /// Σ dweights · weights + Σ dprobs · probs over tokens, with the experts held fixed.
 double routed(const Table& logits, const Routes& routes, std::size_t k, std::span<const float> dweights,
-              std::span<const float> dprobs) {
+              std::span<const float> dprobs, bool shares) {
   double total = 0;
   for (std::size_t row = 0; row < logits.size(); ++row) {
     const std::vector<double> probs = softmax_of(logits[row]);
-    double sum = 0;
-    for (std::size_t c = 0; c < k; ++c) sum += probs[static_cast<std::size_t>(routes.experts[row * k + c])];
+    double sum = shares ? 0 : 1;
+    for (std::size_t c = 0; shares && c < k; ++c) sum += probs[static_cast<std::size_t>(routes.experts[row * k + c])];
     for (std::size_t c = 0; c < k; ++c) {
       const double weight = probs[static_cast<std::size_t>(routes.experts[row * k + c])] / sum;
       total += static_cast<double>(dweights[row * k + c]) * weight;
@@ -118,11 +118,12 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
 
 DEVICE_TEST_CASE("router and its backward match float64, to the same bits with one, two and three threads") {
   on_every_device([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, num_experts, k] :
-         {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}, {9, 70, 40}}) {
+    for (const auto& [rows, num_experts, k, of_sum] :
+         {std::array<std::int64_t, 4>{130, 8, 2, 1}, {3, 37, 5, 1}, {70, 3, 1, 1}, {9, 70, 40, 1}, {33, 8, 3, 0}}) {
+      const bool shares = of_sum == 1;
       std::mt19937 random(107);
       const HostMatrix logits = HostMatrix::random(dtype, rows, num_experts, random, 3);
-      const Routes routes = routes_of(ctx, logits, k);
+      const Routes routes = routes_of(ctx, logits, k, shares);
       const Table at = table_of(logits);
       Table weights(1), from_probs(1);
       const auto n = static_cast<std::size_t>(num_experts), chosen = static_cast<std::size_t>(k);
@@ -137,7 +138,7 @@ DEVICE_TEST_CASE("router and its backward match float64, to the same bits with o
             better += at[row][e] > at[row][expert] || (at[row][e] == at[row][expert] && e < expert) ? 1 : 0;
           CHECK(better == static_cast<int>(c));
         }
-        for (std::size_t c = 0; c < chosen; ++c) weights[0][row * chosen + c] /= sum;
+        for (std::size_t c = 0; c < chosen; ++c) weights[0][row * chosen + c] /= shares ? sum : 1;
         from_probs[0].insert(from_probs[0].end(), probs.begin(), probs.end());
       }
       CHECK(relative_error(row_of(routes.weights), weights) < 2e-6);
@@ -146,16 +147,16 @@ DEVICE_TEST_CASE("router and its backward match float64, to the same bits with o
       const SharedValues<float> dweights = random_values(routes.weights.size(), random),
                                 dprobs = random_values(n, random);
       HostMatrix dlogits(dtype, rows, num_experts, 1);
-      route_backward(ctx, {k, routes.probs, routes.experts, dweights, dprobs, dlogits.view()});
+      route_backward(ctx, {k, routes.probs, routes.experts, dweights, dprobs, dlogits.view(), {}, shares});
       synchronize(ctx);
-      const auto f = [&](const Table& moved) { return routed(moved, routes, chosen, dweights, dprobs); };
+      const auto f = [&](const Table& moved) { return routed(moved, routes, chosen, dweights, dprobs, shares); };
       CHECK(relative_error(dlogits, numeric_gradient(f, at)) < tolerance(dtype));
       if (ctx.device.kind != DeviceKind::kCpu) continue;
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);
-        CHECK(routes_of(machine.ctx, logits, k) == routes);
+        CHECK(routes_of(machine.ctx, logits, k, shares) == routes);
         HostMatrix again(dtype, rows, num_experts, 1);
-        route_backward(machine.ctx, {k, routes.probs, routes.experts, dweights, dprobs, again.view()});
+        route_backward(machine.ctx, {k, routes.probs, routes.experts, dweights, dprobs, again.view(), {}, shares});
         CHECK(again == dlogits);
       }
     }

@@ -21,9 +21,9 @@ struct Routes {
   friend bool operator==(const Routes&, const Routes&) = default;
 };
 
-inline Routes routes_of(const Context& ctx, HostMatrix logits, std::int64_t k) {
+inline Routes routes_of(const Context& ctx, HostMatrix logits, std::int64_t k, bool shares = true) {
   Routes routes(logits.rows(), logits.cols(), k);
-  route(ctx, {logits.view(), k, routes.probs, routes.experts, routes.weights});
+  route(ctx, {logits.view(), k, routes.probs, routes.experts, routes.weights, shares});
   synchronize(ctx);
   return routes;
 }
