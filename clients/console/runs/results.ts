@@ -26,7 +26,10 @@ export function resultOf(job: Job, points: readonly Pick<CurvePoint, 'values'>[]
   return { job, metric, best, final: values.at(-1) ?? null };
 }
 
-/** The best of the values of results; null without one. Values of other metrics than that of the first one do not count. */
+/**
+ * Returns the best of the figures of results; null without one. Figures of other metrics than that of the first result
+ * do not count.
+ */
 export function bestOf(
   results: readonly Result[],
   figureOf: (result: Result) => number | null,
