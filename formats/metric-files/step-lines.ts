@@ -6,11 +6,13 @@ export const VALIDATION_FILE = 'validation_file';
 
 export const STEP_LINES_HEAD = 'step,train_loss,valid_loss\n';
 
-/** Returns the line of a step: ASCII, so it has as many bytes as characters. */
+/** Returns the line of a step: ASCII, so it has as many bytes as characters. A mean reward is no loss. */
 export function stepLine({
   step,
   loss,
   eval_losses,
-}: Pick<JobMetric, 'step' | 'loss' | 'eval_losses'>): string {
-  return `${step},${loss ?? ''},${eval_losses?.[VALIDATION_FILE] ?? ''}\n`;
+  reinforcement,
+}: Pick<JobMetric, 'step' | 'loss' | 'eval_losses' | 'reinforcement'>): string {
+  const validLoss = reinforcement ? undefined : eval_losses?.[VALIDATION_FILE];
+  return `${step},${loss ?? ''},${validLoss ?? ''}\n`;
 }

@@ -8,6 +8,7 @@ import { viewsOf } from './actions.js';
 /** Actions that are no row, and the test that has them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   Enable: 'admin-webhooks',
+  'Grade the answer': 'reinforcement',
   Unpin: 'checkpoints',
   'Begin the sweep': 'sweeps',
   Leave: 'shares',

@@ -130,7 +130,8 @@ t.test('the samples of each step', { skip }, async (t) => {
     t.ok(await isDisabled('Previous'));
     await press('Next', 2);
     t.ok(await isDisabled('Next'), 'step 3 is not done');
-    await page.getByLabel('Step', { exact: true }).fill('1');
+    await page.getByLabel('Step', { exact: true }).fill('');
+    await page.keyboard.type('1', { delay: 20 });
     await page.keyboard.press('Enter');
     await page.waitForSelector('.rollout h2:has-text("<b>1</b>")');
     await open(`#/runs/${id}?tab=samples&step=2`);

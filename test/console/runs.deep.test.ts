@@ -83,6 +83,10 @@ t.test('the list of runs', { skip }, async (t) => {
     t.same(await names(), ['one']);
     await page.selectOption('select[aria-label=State]', 'all');
     await page.fill('input[aria-label=Label]', 'team=alpha');
+    // The list is read anew while the label is being written.
+    await stack.createJob({ name: 'four' });
+    await page.waitForSelector('table.runs a.name:text-is("four")');
+    t.equal(await page.inputValue('input[aria-label=Label]'), 'team=alpha');
     await page.keyboard.press('Enter');
     await untilCount(page, 'table.runs a.name', 1);
     t.same(await names(), [NAME]);

@@ -5,24 +5,30 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { pythonWith } from '../support/python.js';
 import { cleanEnvironment, startStack } from '../support/stack.js';
 import { EXAMPLES, uploadBase } from './base-model.js';
 
-const SCRIPT = join(projectRoot(), 'test', 'openai', 'fine_tune.py');
+const scriptOf = (name: string) => join(projectRoot(), 'test', 'openai', name);
 const found = pythonWith('openai');
 const skip = 'missing' in found ? found.missing : false;
 
-t.test('fine-tuning through the official package for Python', { skip, timeout: 600_000 }, async (t) => {
-  if ('missing' in found) return;
+/** Runs a program on a small model. Returns what it prints. */
+async function resultOf(t: Test, script: string) {
+  if ('missing' in found) throw new Error(found.missing);
   const stack = await startStack(t);
   await uploadBase(stack, 'my-base');
   const { baseUrl, apiKey } = stack.client.options;
   const env = { ...cleanEnvironment(), OPENAI_BASE_URL: `${baseUrl}/openai/v1`, OPENAI_API_KEY: apiKey };
-  const { stdout } = await promisify(execFile)(found.python, ['-B', SCRIPT, 'my-base', EXAMPLES], { env });
-  const { job, events, results, answer, usage, ...rest } = JSON.parse(stdout);
+  const args = ['-B', scriptOf(script), 'my-base', EXAMPLES];
+  const { stdout } = await promisify(execFile)(found.python, args, { env });
+  return JSON.parse(stdout);
+}
+
+t.test('fine-tuning through the official package for Python', { skip, timeout: 600_000 }, async (t) => {
+  const { job, events, results, answer, usage, ...rest } = await resultOf(t, 'fine_tune.py');
   t.match(job, { status: 'succeeded', model: `ft:my-base:default:desk:${job.id}` }, job.error);
   t.equal(events[0], `Created fine-tuning job: ${job.id}`);
   t.equal(results[0], 'step,train_loss,valid_loss');
@@ -58,5 +64,21 @@ t.test('fine-tuning through the official package for Python', { skip, timeout: 6
       upload: ['BadRequestError', 'upload_not_pending', 'upload_id'],
     },
     left: [],
+  });
+});
+
+t.test('reinforcement through the same package', { skip, timeout: 600_000 }, async (t) => {
+  const { job, rewards, ...rest } = await resultOf(t, 'reinforce.py');
+  t.match(job, { status: 'succeeded', model: `ft:my-base:default:places:${job.id}` }, job.error);
+  t.equal(rewards.length, 2);
+  t.ok(rewards.every((reward: number) => reward > 0 && reward < 1));
+  t.strictSame(rest, {
+    validated: 'place',
+    graded: 1,
+    evaluation: [2, 3],
+    evaluated: [2],
+    checkpoints: [2],
+    results: ['step,train_loss,valid_loss', '', ''],
+    answer: 4,
   });
 });

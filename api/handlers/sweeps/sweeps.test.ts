@@ -1,6 +1,5 @@
 import t from 'tap';
 import type { Job, Sweep } from '../../../contracts/index.js';
-import { recover } from '../../../control/recovery/recover.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import { until } from '../../../platform/testing/waiting.js';
 import { runSweeps } from '../../sweeps/runner.js';
@@ -168,8 +167,7 @@ t.test('a lost sweep is restored and goes on', async (t) => {
     async () => (await stack.store.getSweep('default', id))?.tasks[begun.runs[1]?.job_id ?? ''] === undefined,
   );
   await runner.close();
-  await stack.redis.forget();
-  await recover({ ...stack, onUnusable: (_, error) => t.error(error) });
+  await stack.loseRedis();
   t.same(await getSweep(stack, id), begun);
   t.match(await jobsOf(stack, begun), [{ state: 'queued' }, { state: 'queued' }]);
   t.equal((await stack.store.activeSweeps()).length, 1);

@@ -1,10 +1,10 @@
-import { memo } from 'preact/compat';
 import type { AuditEntry } from '../../../contracts/types.js';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo, route } from '../app/router.js';
+import { CompleteInput } from '../parts/complete-input.js';
 import { Empty } from '../parts/empty.js';
 import { dateTime, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -103,44 +103,47 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
   );
 }
 
-/** Fields keep what is being typed while entries are read: they are drawn anew only with another address. */
-const AuditFilters = memo(() => {
+function AuditFilters() {
   const filters = filtersOf(route.value.query);
   const field = (name: keyof Filters) => ({
     value: filters[name],
-    // A change that is complete: preact/compat makes `onChange` of a text field one of each letter.
-    onChangeCapture: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) =>
-      go(linkOf({ ...filtersOf(route.value.query), [name]: value.trim() }), { replace: true }),
+    onComplete: (written: string) =>
+      go(linkOf({ ...filtersOf(route.value.query), [name]: written.trim() }), { replace: true }),
   });
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       <label>
         Operation
-        <input type="text" placeholder="cancelJob" {...field('operation')} />
+        <CompleteInput type="text" placeholder="cancelJob" {...field('operation')} />
       </label>
       <label>
         Resource
-        <input type="text" placeholder="job_…" {...field('resource')} />
+        <CompleteInput type="text" placeholder="job_…" {...field('resource')} />
       </label>
       <label>
         Sender
-        <input type="text" placeholder="key_…, shr_… or usr_…" list="audit-keys" {...field('principal_id')} />
+        <CompleteInput
+          type="text"
+          placeholder="key_…, shr_… or usr_…"
+          list="audit-keys"
+          {...field('principal_id')}
+        />
       </label>
       <KeyOptions />
       <label>
         Since
-        <input type="datetime-local" {...field('since')} />
+        <CompleteInput type="datetime-local" {...field('since')} />
       </label>
       <label>
         Until
-        <input type="datetime-local" {...field('until')} />
+        <CompleteInput type="datetime-local" {...field('until')} />
       </label>
       <a class="button" href={linkOf({})}>
         All entries
       </a>
     </form>
   );
-});
+}
 
 function KeyOptions() {
   const { value } = useLoaded(() => collect(client.apiKeys.list({ limit: 100 }), OFFERED), []);

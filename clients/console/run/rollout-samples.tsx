@@ -5,6 +5,7 @@ import type { Job, Rollout } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo, route } from '../app/router.js';
+import { CompleteInput } from '../parts/complete-input.js';
 import { Empty } from '../parts/empty.js';
 import { count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -80,13 +81,11 @@ function Steps({ shown, asked, place, onShow }: StepsProps) {
       </button>
       <label>
         Step
-        <input
+        <CompleteInput
           type="number"
           min={1}
-          value={shown ?? ''}
-          onChange={({ currentTarget: { valueAsNumber: given } }) =>
-            onShow(given >= 1 ? Math.floor(given) : null)
-          }
+          value={String(shown ?? '')}
+          onComplete={(written) => onShow(Number(written) >= 1 ? Math.floor(Number(written)) : null)}
         />
       </label>
       <button type="button" disabled={after === null} onClick={() => onShow(after)}>

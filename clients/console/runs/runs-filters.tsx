@@ -1,3 +1,4 @@
+import { CompleteInput } from '../parts/complete-input.js';
 import { words } from '../parts/format.js';
 import { Menu } from '../parts/menu.js';
 import { COLUMNS } from './columns.js';
@@ -49,12 +50,12 @@ export function RunsFilters({ filters, onChange, columns, onColumns }: RunsFilte
           </option>
         ))}
       </select>
-      <input
+      <CompleteInput
         type="text"
         aria-label="Label"
         placeholder="label=value"
         value={filters.label}
-        onChangeCapture={(event) => onChange({ label: event.currentTarget.value })}
+        onComplete={(label) => onChange({ label })}
       />
       <Menu class="columns-menu" label="Columns">
         {COLUMNS.map(({ name, label }) => (
