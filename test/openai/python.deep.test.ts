@@ -70,8 +70,8 @@ t.test('fine-tuning through the official package for Python', { skip, timeout: 6
 t.test('reinforcement through the same package', { skip, timeout: 600_000 }, async (t) => {
   const { job, rewards, ...rest } = await resultOf(t, 'reinforce.py');
   t.match(job, { status: 'succeeded', model: `ft:my-base:default:places:${job.id}` }, job.error);
-  t.equal(rewards.length, 2);
-  t.ok(rewards.every((reward: number) => reward > 0 && reward < 1));
+  t.strictSame(Object.keys(rewards), ['1', '2']);
+  t.ok(Object.values<number>(rewards).every((reward) => reward > 0 && reward < 1));
   t.strictSame(rest, {
     validated: 'place',
     graded: 1,

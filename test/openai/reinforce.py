@@ -57,7 +57,8 @@ metrics = [
     for event in reversed(list(client.fine_tuning.jobs.list_events(job.id, limit=50)))
     if event.type == "metrics"
 ]
-result["rewards"] = [each["train_reward_mean"] for each in metrics]
+# An evaluated step has two events: its own, and that with the evaluation.
+result["rewards"] = {each["step"]: each["train_reward_mean"] for each in metrics}
 result["evaluated"] = [each["step"] for each in metrics if "valid_reward_mean" in each]
 result["checkpoints"] = [each.step_number for each in client.fine_tuning.jobs.checkpoints.list(job.id)]
 lines = client.files.content(job.result_files[0]).text.splitlines()
