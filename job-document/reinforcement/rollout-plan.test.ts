@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { placeOf, rolloutOfStep, rolloutPlan, sampleNumber } from './rollout-plan.js';
+import { evaluationNumber, placeOf, rolloutOfStep, rolloutPlan, sampleNumber } from './rollout-plan.js';
 
 const plan = (changes: object = {}, train: object = {}) =>
   rolloutPlan({
@@ -71,6 +71,14 @@ t.test('evaluations follow their steps, and the last step', async (t) => {
   ]);
   for (const rollout of [0, 1, 2])
     t.same(placeOf(evaluated, sampleNumber(evaluated, rollout)), { kind: 'sample', rollout });
+  for (const everySteps of [1, 2, 3]) {
+    const other = plan(
+      { num_iterations: 2 },
+      { steps: 7, evaluation: { ...evaluation, every_steps: everySteps } },
+    );
+    for (const step of [everySteps, 2 * everySteps, 7])
+      t.same(placeOf(other, evaluationNumber(other, step)), { kind: 'evaluation', step, index: 0 });
+  }
 });
 
 t.test('a pass of long rows fits into a call', async (t) => {

@@ -68,6 +68,16 @@ export function sampleNumber({ calls, settings, evaluation }: RolloutPlan, rollo
   return 1 + rollout * calls + evaluations * evaluationCalls(evaluation);
 }
 
+/** Returns the number of the first call of the evaluation after a step. */
+export function evaluationNumber(plan: RolloutPlan, step: number): number {
+  const rollout = rolloutOfStep(plan, step);
+  const first = rollout * plan.settings.num_iterations;
+  const { every_steps: every = 1 } = plan.evaluation ?? {};
+  const before = Math.floor((step - 1) / every) - Math.floor(first / every);
+  const calls = (step - first) * (plan.passes + 1) + before * evaluationCalls(plan.evaluation);
+  return sampleNumber(plan, rollout) + 1 + calls;
+}
+
 function evaluationCalls(evaluation: RolloutPlan['evaluation']): number {
   return evaluation === undefined ? 0 : evaluation.datasets.length + 1;
 }

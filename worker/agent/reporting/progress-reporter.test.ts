@@ -110,10 +110,12 @@ t.test(
     const { progress } = reporter(t, async (...call) => calls.push(call), { train, stored });
     progress.stepped(stepped(2), WORLD);
     await progress.evaluated(2, { held_out: 0.5 });
+    const written = () => calls.flatMap(([, , metrics]) => metrics);
+    t.strictSame(written()[1], { step: 2, lr: 0.5, at, eval_losses: { held_out: 0.5 } }, 'at once');
+    progress.stepped(stepped(2), WORLD);
     await progress.evaluated(4, { held_out: 0.25 });
     await progress.flush();
-    const written = calls.flatMap(([, , metrics]) => metrics);
-    t.strictSame(written[1], { step: 2, lr: 0.5, at, eval_losses: { held_out: 0.5 } });
+    t.match(written()[2], { step: 2, eval_losses: { held_out: 0.5 } }, 'also when it is run again');
     t.strictSame(calls.at(-1)?.[3]?.evaluations, {
       held_out: { step: 4, loss: 0.25, best_step: 2, best_loss: 0.5 },
     });

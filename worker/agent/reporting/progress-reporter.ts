@@ -36,6 +36,8 @@ export class ProgressReporter {
   private readonly recent: { tokens: number; seconds: number }[] = [];
   private progress: ReportedProgress | null = null;
   private evaluations: Evaluations;
+  /** The newest evaluation that ran behind its step. */
+  private later: Evaluated = { step: 0, evaluations: [] };
 
   constructor(private readonly options: ProgressReporterOptions) {
     const { store, lease, interval_ms, log, evaluations = {} } = options;
@@ -72,7 +74,9 @@ export class ProgressReporter {
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
     const tokens = message.total_tokens;
     const loss = finiteOrNull(message.loss);
-    this.evaluations = this.afterEvaluations(message);
+    // A step that is run again has the evaluation that followed it.
+    const { evaluations } = this.later.step === message.step ? this.later : message;
+    this.evaluations = this.afterEvaluations({ step: message.step, evaluations });
     this.progress = this.progressAt(message, { total_steps, tokens, loss });
     this.metrics.add({
       step: message.step,
@@ -84,7 +88,7 @@ export class ProgressReporter {
       lr: message.lr,
       ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
       seconds: message.seconds,
-      ...(message.evaluations.length > 0 && { eval_losses: lossesOf(message) }),
+      ...(evaluations.length > 0 && { eval_losses: lossesOf(evaluations) }),
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens,
@@ -96,11 +100,15 @@ export class ProgressReporter {
     });
   }
 
-  /** Writes the metrics of a reported step again, with the figures of an evaluation that followed it. */
+  /**
+   * Writes the metrics of a step again, with the figures of an evaluation that followed it. Resolves when they are
+   * written: a worker that continues behind the evaluation does not report it.
+   */
   async evaluated(step: number, figures: Readonly<Record<string, number>>): Promise<void> {
     const { store, lease } = this.options;
     const evaluations = Object.entries(figures).map(([name, loss]) => ({ name, loss }));
-    this.evaluations = this.afterEvaluations({ step, evaluations });
+    this.later = { step, evaluations };
+    this.evaluations = this.afterEvaluations(this.later);
     if (this.progress) this.progress = { ...this.progress, evaluations: this.evaluations };
     await this.flushPresent();
     const reported = await lease.call((id) => store.readSteps(id, null, MAX_BATCH, { from: step, to: step }));
@@ -108,6 +116,7 @@ export class ProgressReporter {
     if (newest === undefined) return;
     const { seq: _seq, position: _position, kind: _kind, epoch: _epoch, ...metric } = newest;
     this.metrics.add({ ...metric, eval_losses: figures });
+    await this.flushPresent();
   }
 
   /** Resets the speed for a new generation. Steps that it repeats have been reported. */
@@ -175,7 +184,7 @@ export class ProgressReporter {
   }
 }
 
-function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
+function lossesOf(evaluations: Evaluated['evaluations']): Record<string, number | null> {
   return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
 }
 

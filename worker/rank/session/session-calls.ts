@@ -8,7 +8,6 @@ import {
 } from '../../../contracts/index.js';
 import type { StartMessage } from '../../../contracts/rank-protocol.js';
 import { readCall } from '../../../formats/calls/call-log.js';
-import { isEvaluated } from '../../../job-document/index.js';
 import { codeOf, retryTransient, toRankError } from '../../shared/errors.js';
 import type { OptimStep, PassLoss, StepResult } from '../../shared/native/adapter.js';
 import type { Begun } from '../load/begin.js';
@@ -113,8 +112,6 @@ export class SessionCalls {
     });
     const { every_steps } = start.spec.checkpoint;
     const isDue = call.type === 'optim_step' && every_steps !== undefined && this.step % every_steps === 0;
-    // The state of an evaluated step is saved with the figures of its evaluation.
-    if (isEvaluated(start.spec.train, this.step)) return;
     if (changes && isDue) await this.save('periodic', 0);
   }
 

@@ -1,9 +1,9 @@
 import { metricOf } from '../../../../contracts/evaluation-metrics.js';
-import type { RolloutPlan } from '../../../../job-document/index.js';
+import { evaluationNumber, type RolloutPlan } from '../../../../job-document/index.js';
 import { type AttemptContext, emit, type TrainableJob } from '../context.js';
 import { PromptSource } from './prompt-source.js';
 import type { Rewards } from './rewards.js';
-import type { Content } from './sampled-calls.js';
+import type { Content, Rewarded } from './sampled-calls.js';
 
 /** Mean rewards by evaluation. */
 export type Figures = Readonly<Record<string, number>>;
@@ -26,9 +26,16 @@ export class RewardEvaluations {
     private readonly options: EvaluationOptions,
   ) {}
 
-  /** Returns the mean rewards after a step; null unless they are those of the newest evaluation. */
-  figuresAt(step: number): Figures | null {
-    return this.measured?.step === step ? this.measured.figures : null;
+  /** Returns the mean rewards after a step, also those that another driver has recorded; none if it is not evaluated. */
+  async figuresAt(step: number): Promise<Figures> {
+    if (this.measured?.step === step) return this.measured.figures;
+    const figures: Record<string, number> = {};
+    for (const [index, { name }] of this.datasets.entries()) {
+      const rewarded = await this.options.rewards.find({ ...this.callAt(step, index), prompts: [] });
+      if (rewarded === null) return {};
+      figures[name] = await rewardOf(await this.source(index), rewarded);
+    }
+    return figures;
   }
 
   async sampleCall(index: number): Promise<Content> {
@@ -45,14 +52,14 @@ export class RewardEvaluations {
     });
   }
 
-  /** Grades the answers, and reports the mean rewards. @param first number of the call of the first dataset */
-  async measure(step: number, first: number): Promise<void> {
+  /** Grades the answers, and reports the mean rewards. */
+  async measure(step: number): Promise<void> {
     const figures: Record<string, number> = {};
     for (const [index, { name }] of this.datasets.entries()) {
       const source = await this.source(index);
       const prompts = this.promptsOf(source);
-      const rewarded = await this.options.rewards.of(source, { number: first + index, step, prompts });
-      const { reward = Number.NaN } = await source.metrics(rewarded);
+      const rewarded = await this.options.rewards.of(source, { ...this.callAt(step, index), step, prompts });
+      const reward = await rewardOf(source, rewarded);
       figures[name] = reward;
       const data = { step, name, [metricOf(name, this.ctx.job.spec.train)]: reward, prompts: prompts.length };
       await emit(this.ctx, 'evaluation.finished', data);
@@ -64,6 +71,10 @@ export class RewardEvaluations {
   /** Idempotent. */
   async close(): Promise<void> {
     for (const source of this.sources.values()) await (await source.catch(() => null))?.close();
+  }
+
+  private callAt(step: number, index: number): { number: number } {
+    return { number: evaluationNumber(this.options.plan, step) + index };
   }
 
   private get datasets() {
@@ -84,4 +95,9 @@ export class RewardEvaluations {
     const length = Math.min(count, this.options.plan.settings.evaluation_prompts);
     return Array.from({ length }, (_, i) => i);
   }
+}
+
+async function rewardOf(source: PromptSource, rewarded: Rewarded): Promise<number> {
+  const { reward = Number.NaN } = await source.metrics(rewarded);
+  return reward;
 }

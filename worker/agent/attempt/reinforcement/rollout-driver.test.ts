@@ -121,8 +121,7 @@ t.test('an evaluation answers the first prompts, and its rewards are asked for o
   t.equal(graded, 2 * 6 + 3);
   log.onAppend = () => undefined;
   const { driver, ended } = log.drive();
-  t.equal(driver.figuresAt(2), null, 'it is not known yet');
-  t.same(driver.figuresAt(1), {}, 'the step has none');
+  t.same(await driver.figuresAt(1), {}, 'the step has none');
   await ended;
   t.equal(log.graded.length, graded + 6 + 3);
   const calls = await log.calls();
@@ -140,7 +139,11 @@ t.test('an evaluation answers the first prompts, and its rewards are asked for o
   const rewards = record?.groups.flatMap(({ samples }) => samples.map(({ reward }) => reward)) ?? [];
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / 3;
   t.same(log.figures.at(0), { step: 2, figures: { again: mean } });
-  t.same(driver.figuresAt(3), log.figures.at(-1)?.figures);
+  t.same(await driver.figuresAt(3), log.figures.at(-1)?.figures);
+  const { driver: later } = log.drive();
+  for (const { step, figures } of log.figures)
+    t.same(await later.figuresAt(step), figures, 'a driver that begins behind the evaluation reads them');
+  t.match(log.figures, [{ step: 2 }, { step: 3 }]);
 });
 
 const FAULT = { grader: 'exact', code: 'python_failed', message: 'division by zero' } as const;

@@ -57,7 +57,8 @@ export class RolloutDriver implements CallWriter {
    */
   async prepare(step: number, signal: AbortSignal): Promise<void> {
     const next = placeOf(this.plan, this.calls.appended + 1);
-    for (let rollout = rolloutOfStep(this.plan, step + 1); ; rollout += 1) {
+    const last = rolloutOfStep(this.plan, this.plan.steps);
+    for (let rollout = rolloutOfStep(this.plan, step + 1); rollout <= last; rollout += 1) {
       if (sampleNumber(this.plan, rollout) > this.calls.answered) return;
       if (next.kind === 'sample' && next.rollout === rollout) return;
       signal.throwIfAborted();
@@ -82,8 +83,12 @@ export class RolloutDriver implements CallWriter {
     return this.metrics.get(rollout) ?? null;
   }
 
-  figuresAt(step: number): Figures | null {
-    return isEvaluated(this.plan, step) ? this.evaluations.figuresAt(step) : {};
+  isEvaluated(step: number): boolean {
+    return isEvaluated(this.plan, step);
+  }
+
+  async figuresAt(step: number): Promise<Figures> {
+    return this.isEvaluated(step) ? this.evaluations.figuresAt(step) : {};
   }
 
   /** Idempotent. */
@@ -123,11 +128,9 @@ export class RolloutDriver implements CallWriter {
         return { content: this.update(place.done) };
       case 'evaluation':
         return this.evaluations.sampleCall(place.index);
-      case 'save': {
-        const { length = 0 } = this.plan.evaluation?.datasets ?? [];
-        await this.evaluations.measure(place.step, this.calls.appended + 1 - length);
+      case 'save':
+        await this.evaluations.measure(place.step);
         return { content: Buffer.from(callText({ type: 'save_state' })) };
-      }
       case 'finish':
         return { content: Buffer.from(callText({ type: 'finish' })) };
     }

@@ -136,7 +136,7 @@ export class CallFeed implements StepSource {
   /** The calls of a checkpoint are not run again, so their results must be stored. */
   async beforeCommit({ calls, step }: CompleteSave): Promise<Readonly<Record<string, number>>> {
     if (calls) await this.results.until(calls.number);
-    return this.options.writer?.figuresAt(step) ?? {};
+    return (await this.options.writer?.figuresAt(step)) ?? {};
   }
 
   saved({ step, save_request, cost }: CompleteSave): void {
@@ -190,10 +190,9 @@ export class CallFeed implements StepSource {
   }
 
   private async beginSave({ step, policy }: SaveCallMessage, isBusy: boolean): Promise<boolean> {
-    const { writer } = this.options;
     const isPeriodic = policy === 'periodic';
-    // A save behind the evaluation has its figures.
-    if (isPeriodic && writer !== null && writer.figuresAt(step) === null) {
+    // The save behind the evaluation has its figures.
+    if (isPeriodic && this.options.writer?.isEvaluated(step)) {
       this.isOrdered = false;
       return false;
     }

@@ -4,6 +4,8 @@ export interface CallWriter {
   begin(onFailed: (error: unknown) => void): void;
   /** Returns metrics of a step that the ranks do not know; null if they are unknown. */
   metricsOf(step: number): Record<string, number> | null;
-  /** Returns the figures of the evaluation after a step by name, none without one; null while they are unknown. */
-  figuresAt(step: number): Readonly<Record<string, number>> | null;
+  /** Whether an evaluation follows a step, with a `save_state` behind it. */
+  isEvaluated(step: number): boolean;
+  /** Returns the figures of the evaluation after a step by name; none before it, or without one. */
+  figuresAt(step: number): Promise<Readonly<Record<string, number>>>;
 }
