@@ -102,8 +102,8 @@ t.test('evaluation', async (t) => {
     t.ok(pausedAt >= end - 7 && pausedAt < end, `paused at step ${pausedAt}`);
     t.strictSame(await resultOf(id), expected);
     const checkpoints = await collect(client.jobs.checkpoints(id));
-    // The last one, that of the best step, and of those that were saved the one with the lowest loss, which may be that
-    // of the pause.
+    // The job keeps the last checkpoint and that of the best step. It also keeps the lowest loss of all saved steps,
+    // which may be the step of the pause.
     const saved = expected.losses.filter(({ step }) => [end - 8, pausedAt, end].includes(step));
     const lowest = Math.min(...saved.map(({ eval_losses }) => eval_losses.far ?? Number.NaN));
     t.strictSame(

@@ -75,7 +75,7 @@ t.test('reinforcement through the same package', { skip, timeout: 600_000 }, asy
   t.strictSame(rest, {
     validated: 'place',
     graded: 1,
-    evaluation: [2, 3],
+    evaluation: [2, 1],
     evaluated: [2],
     checkpoints: [2],
     results: ['step,train_loss,valid_loss', '', ''],

@@ -42,7 +42,7 @@ job = client.fine_tuning.jobs.create(
         "type": "reinforcement",
         "reinforcement": {
             "grader": GRADER,
-            "hyperparameters": {"n_epochs": 2, "batch_size": 4, "eval_interval": 2, "eval_samples": 3},
+            "hyperparameters": {"n_epochs": 2, "batch_size": 4, "eval_interval": 2},
         },
     },
 )
@@ -58,8 +58,8 @@ metrics = [
     if event.type == "metrics"
 ]
 # An evaluated step has two events: its own, and that with the evaluation.
-result["rewards"] = {each["step"]: each["train_reward_mean"] for each in metrics}
-result["evaluated"] = [each["step"] for each in metrics if "valid_reward_mean" in each]
+result["rewards"] = {each["step"]: each["train_mean_reward"] for each in metrics}
+result["evaluated"] = [each["step"] for each in metrics if "valid_reward_mean" in each["scores"]]
 result["checkpoints"] = [each.step_number for each in client.fine_tuning.jobs.checkpoints.list(job.id)]
 lines = client.files.content(job.result_files[0]).text.splitlines()
 result["results"] = [lines[0], *(line.split(",")[2] for line in lines[1:])]

@@ -77,12 +77,11 @@ t.test('reinforcement has a grader, groups and prompts', async (t) => {
 });
 
 t.test('reinforcement is evaluated with the grader on the validation file', async (t) => {
-  const hyperparameters = { eval_interval: 5, eval_samples: 32 };
+  const hyperparameters = { eval_interval: 5, eval_samples: 1 };
   const { train } = spec({
     method: { type: 'reinforcement', reinforcement: { grader: EXACT, hyperparameters } },
     validation_file: FILE,
   });
-  t.match(train?.objective, { evaluation_prompts: 32 });
   const datasets = [{ name: 'validation_file', dataset: FILE }];
   t.same(train?.evaluation, { every_steps: 5, datasets });
 });
@@ -91,6 +90,24 @@ t.test('what has no equivalent is refused by name', async (t) => {
   const cases: [Record<string, unknown>, string][] = [
     [{ method: { type: 'reinforcement' } }, 'method.reinforcement'],
     [{ method: { type: 'reinforcement', reinforcement: {} } }, 'method.reinforcement.grader'],
+    [
+      {
+        method: {
+          type: 'reinforcement',
+          reinforcement: { grader: EXACT, hyperparameters: { eval_interval: 5 } },
+        },
+      },
+      'method.reinforcement.hyperparameters.eval_interval',
+    ],
+    [
+      {
+        method: {
+          type: 'reinforcement',
+          reinforcement: { grader: EXACT, hyperparameters: { eval_samples: 3 } },
+        },
+      },
+      'method.reinforcement.hyperparameters.eval_samples',
+    ],
     [{ integrations: [{ type: 'wandb', wandb: { project: 'x' } }] }, 'integrations'],
     [{ metadata: { 'openai/model': 'x' } }, 'metadata'],
     [{ training_file: undefined }, 'training_file'],

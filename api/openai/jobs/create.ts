@@ -126,16 +126,24 @@ function methodOf({ method, hyperparameters, integrations }: CreateBody) {
 }
 
 /** Returns the objective of the method `reinforcement`. */
-function reinforcementOf({ method }: CreateBody) {
+function reinforcementOf({ method, validation_file }: CreateBody) {
   const { grader, hyperparameters = {} } = method?.reinforcement ?? {};
-  const { batch_size, compute_multiplier, eval_samples } = hyperparameters;
+  const { batch_size, compute_multiplier, eval_interval, eval_samples } = hyperparameters;
   if (grader === undefined)
     throw notSupported('method.reinforcement', 'the method reinforcement needs method.reinforcement.grader');
+  const refuse = (name: string, message: string) =>
+    notSupported(`method.reinforcement.hyperparameters.${name}`, message);
+  if (typeof eval_interval === 'number' && !validation_file)
+    throw refuse('eval_interval', 'eval_interval needs a validation_file');
+  if (numberOr(eval_samples, 1) !== 1)
+    throw refuse(
+      'eval_samples',
+      'an evaluation takes the most likely answer of each prompt: leave eval_samples out',
+    );
   return {
     type: 'grpo' as const,
     grader,
     ...(typeof batch_size === 'number' && { prompts_per_step: batch_size }),
-    ...(typeof eval_samples === 'number' && { evaluation_prompts: eval_samples }),
     group_size: Math.max(2, Math.round(DEFAULT_GROUP * numberOr(compute_multiplier, 1))),
   };
 }

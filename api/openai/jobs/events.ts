@@ -84,26 +84,37 @@ function messageOf(jobId: string, type: string, data: JobEvent['data']): string 
   return `${type}: ${details.join(', ')}`;
 }
 
-function ofMetric(
-  { position, at, step, loss, eval_losses, reinforcement }: JobMetric,
-  totalSteps = 0,
-): FineTuningJobEvent {
-  const measured = eval_losses?.[VALIDATION_FILE] ?? null;
-  const figure = reinforcement ? 'reward' : 'loss';
-  const losses = `training loss=${loss?.toFixed(4)}${measured === null ? '' : `, validation ${figure}=${measured.toFixed(4)}`}`;
+function ofMetric(metric: JobMetric, totalSteps = 0): FineTuningJobEvent {
+  const { position, at, step } = metric;
+  const { text, data } = metric.reinforcement ? rewardsOf(metric, metric.reinforcement) : lossesOf(metric);
   return {
     id: `ftevent-${position}`,
     object: 'fine_tuning.job.event',
     created_at: secondsOf(at),
     level: 'info',
-    message: `Step ${step}/${totalSteps}: ${losses}`,
+    message: `Step ${step}/${totalSteps}: ${text}`,
     type: 'metrics',
+    data: { step, total_steps: totalSteps, ...data },
+  };
+}
+
+function lossesOf({ loss, eval_losses }: JobMetric) {
+  const validLoss = eval_losses?.[VALIDATION_FILE] ?? null;
+  return {
+    text: `training loss=${loss?.toFixed(4)}${validLoss === null ? '' : `, validation loss=${validLoss.toFixed(4)}`}`,
+    data: { train_loss: loss, ...(validLoss !== null && { valid_loss: validLoss }) },
+  };
+}
+
+/** In the words of the hosted API. */
+function rewardsOf({ eval_losses }: JobMetric, { reward }: NonNullable<JobMetric['reinforcement']>) {
+  const valid = eval_losses?.[VALIDATION_FILE] ?? null;
+  return {
+    text: `train mean reward=${reward?.toFixed(4)}${valid === null ? '' : `, full validation mean reward=${valid.toFixed(4)}`}`,
     data: {
-      step,
-      total_steps: totalSteps,
-      train_loss: loss,
-      ...(reinforcement?.reward !== undefined && { train_reward_mean: reinforcement.reward }),
-      ...(measured !== null && { [reinforcement ? 'valid_reward_mean' : 'valid_loss']: measured }),
+      train_mean_reward: reward,
+      ...(valid !== null && { full_valid_mean_reward: valid }),
+      scores: { train_reward_mean: reward, ...(valid !== null && { valid_reward_mean: valid }) },
     },
   };
 }

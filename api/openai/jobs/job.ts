@@ -67,7 +67,7 @@ function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' 
     learning_rate_multiplier: Number.isNaN(multiplier) ? ('auto' as const) : multiplier,
   };
   if (objective?.type === 'grpo') {
-    const { prompts_per_step, group_size, evaluation_prompts } = objective;
+    const { prompts_per_step, group_size } = objective;
     const { evaluation } = spec.train;
     // The client's types have the graders of the translated API only.
     const grader = objective.grader as object as StringCheckGrader;
@@ -75,7 +75,7 @@ function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' 
       ...hyperparameters,
       batch_size: prompts_per_step,
       compute_multiplier: group_size / DEFAULT_GROUP,
-      ...(evaluation && { eval_interval: evaluation.every_steps, eval_samples: evaluation_prompts }),
+      ...(evaluation && { eval_interval: evaluation.every_steps, eval_samples: 1 }),
     };
     return {
       hyperparameters: all,
