@@ -43,6 +43,21 @@ t.test('each event is in one page, also while the job goes on', async (t) => {
   );
 });
 
+t.test('rewards have the names of the hosted API', async (t) => {
+  const { store, job, execution, jobs } = await trained(t);
+  const rewarded = { ...metricOf(STEPS + 1), reinforcement: { reward: 0.5 } };
+  await store.report(job.id, execution, [{ ...rewarded, eval_losses: { validation_file: 0.75 } }], null);
+  const [newest] = (await jobs.listEvents(job.id, { limit: 1 })).data;
+  t.match(newest, {
+    message: `Step ${STEPS + 1}/10000: train mean reward=0.5000, full validation mean reward=0.7500`,
+    data: {
+      train_mean_reward: 0.5,
+      full_valid_mean_reward: 0.75,
+      scores: { train_reward_mean: 0.5, valid_reward_mean: 0.75 },
+    },
+  });
+});
+
 t.test('an unknown cursor is refused, and that of a deleted checkpoint', async (t) => {
   const { store, job, execution, jobs } = await trained(t);
   const one = checkpointOf(job.id, 40);
