@@ -26,7 +26,7 @@ export class RewardEvaluations {
     private readonly options: EvaluationOptions,
   ) {}
 
-  /** Returns the mean rewards after a step, also those that another driver has recorded; none if it is not evaluated. */
+  /** Returns the mean rewards after a step, also those that another driver has recorded; none before its evaluation. */
   async figuresAt(step: number): Promise<Figures> {
     if (this.measured?.step === step) return this.measured.figures;
     const figures: Record<string, number> = {};
